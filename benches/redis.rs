@@ -637,7 +637,7 @@ fn window(args: &Args, name: &str, server: redis::Client, window: Duration) -> S
     let builder = WindowedBloom::builder()
         .expected_keys(3 * args.keys as usize)
         .window(window);
-    let shared = SharedWindow::builder(name);
+    let shared = SharedBloom::builder(name);
     shared
         .connect_window(server, builder.time_of_day().build().unwrap())
         .unwrap()
@@ -655,7 +655,7 @@ fn idle(args: &Args, redis: &Redis) -> String {
     let one = node(redis, "idle", filter);
     let builder = WindowedBloom::builder().expected_keys(3 * args.keys as usize);
     let forgetting = builder.window(Duration::from_secs(3600)).time_of_day().build().unwrap();
-    let shared = SharedWindow::builder("idle window").interval(Duration::from_secs(100_000));
+    let shared = SharedBloom::builder("idle window").interval(Duration::from_secs(100_000));
     let forgetting = shared.connect_window(redis.client(), forgetting).unwrap();
     let mut connection = redis.connection();
     for (name, sync) in [
@@ -691,7 +691,7 @@ fn faults(args: &Args) -> String {
         .time_of_day()
         .build()
         .unwrap();
-    let shared = SharedWindow::builder("forgetting").interval(interval).timeout(timeout);
+    let shared = SharedBloom::builder("forgetting").interval(interval).timeout(timeout);
     let forgetting = shared.connect_window(proxy.client(), filter).unwrap();
 
     let mut out = "\nAn insert and a lookup, ns, meanwhile:\n\n\

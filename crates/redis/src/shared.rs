@@ -201,22 +201,18 @@
 //! 1. **A key is visible for the window, wherever it has arrived.** The window counts from the
 //!    key's insertion at any node. A key is visible at most one generation longer, even if it
 //!    arrives late. This assumes that the clocks agree; see below for clocks that do not.
-//! 2. **Inserts, lookups and rotations are local.** An insert that finds a rotation due makes it,
-//!    whatever the state of the server.
+//! 2. **Rotations are local.** An insert that finds a rotation due makes it, whatever the state of
+//!    the server.
 //! 3. **A race of a push with a rotation loses nothing.** The node compares and pushes a generation
-//!    until its last key has expired, not only while it is the newest.
-//! 4. **Inserts while the server is away are kept** as long as they are visible, and pushed into
-//!    the generations that they were made in.
-//! 5. **A new node starts from all generations that live**, each with its real age.
-//! 6. **The server forgets too.** A generation's keys expire on the server (`PEXPIREAT`) one
+//!    until its last key has expired, not only while it is the newest. So inserts while the server
+//!    is away come into the generations that they were made in.
+//! 4. **The server forgets too.** A generation's keys expire on the server (`PEXPIREAT`) one
 //!    generation later than at the nodes: after its last use, if no clock is wrong by more than a
 //!    generation. So the server has at most two generations more than the nodes: this one, and one
 //!    that a node whose clock is ahead has begun. The nodes tell the server how long to keep a
 //!    generation from now on, so the server's own clock may show anything. If the server's clock is
 //!    set forward, a generation expires early and as a whole, and the nodes that have it push it
 //!    again.
-//! 7. **A node that does not fit is refused**, also with another period or number of generations.
-//!    The error names both.
 //!
 //! | two clocks differ by | a key that goes from one node to the other |
 //! |---|---|
@@ -285,9 +281,9 @@ use std::time::{Duration, SystemTime};
 
 pub use fill::Filled;
 pub use node::SharedStats;
-pub use set::{LocalSet, SharedSet};
 #[doc(hidden)]
-pub use set::{SteppedHandle, SteppedSet};
+pub use set::SteppedSet;
+pub use set::{LocalSet, SharedSet};
 pub use window::SharedWindow;
 #[doc(hidden)]
 pub use window::exchange_window_over;
@@ -303,20 +299,6 @@ pub use window::exchange_window_over;
 /// background thread pushes once more. It ends within eight times the
 /// [timeout](SharedBuilder::timeout), and holds the filter's memory until then. If the process ends
 /// first, so does the thread: call [`close`](Self::close) if no key may be lost.
-///
-/// # Examples
-///
-/// ```no_run
-/// use lanebloom::ConcurrentBloom;
-/// use lanebloom_redis::{Shared, SharedBloom};
-///
-/// let server = redis::Client::open("redis://127.0.0.1/")?;
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-/// let ids: Shared<ConcurrentBloom> =
-///     SharedBloom::builder("ids").connect(server, filter)?;
-/// assert_eq!(ids.expected_keys(), 1000);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub struct Shared<F> {
     filter: Arc<F>,
     node: Node,
@@ -346,24 +328,8 @@ pub struct Shared<F> {
 /// ```
 pub type SharedBloom<S = Murmur3> = Shared<ConcurrentBloom<S>>;
 
-/// Connects a [`SharedBloom`], or a [`SharedWindow`]; made by [`SharedBloom::builder`].
-///
-/// # Examples
-///
-/// ```no_run
-/// use lanebloom::ConcurrentBloom;
-/// use lanebloom_redis::SharedBloom;
-/// use std::time::Duration;
-///
-/// let server = redis::Client::open("redis://127.0.0.1/")?;
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-/// let shared = SharedBloom::builder("ids")
-///     .interval(Duration::from_millis(20))
-///     .timeout(Duration::from_secs(1))
-///     .connect(server, filter)?;
-/// assert_eq!(shared.expected_keys(), 1000);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// Connects a [`SharedBloom`], a [`SharedSet`] or a [`SharedWindow`]; made by
+/// [`SharedBloom::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `connect`"]
 pub struct SharedBuilder {
@@ -377,17 +343,6 @@ impl SharedBloom {
     /// A builder for a node of the set of this name. The set's keys in Redis are `{name}:meta`,
     /// `{name}:log`, `{name}:versions`, `{name}:scratch` and `{name}:0` and on. A short name makes
     /// short messages.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_redis::SharedBloom;
-    ///
-    /// // Nobody listens at port 1.
-    /// let nobody = redis::Client::open("redis://127.0.0.1:1/")?;
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// assert!(SharedBloom::builder("ids").connect(nobody, filter).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn builder(name: impl Into<String>) -> SharedBuilder {
         SharedBuilder {
             name: name.into(),
@@ -496,23 +451,10 @@ impl SharedBuilder {
 
     /// A guard over this node admits every key until a node has filled the set, by
     /// [`fill_once`](SharedBloom::fill_once), and its keys have arrived here. By default, a guard
-    /// turns away what is not in the set, filled or not.
+    /// turns away what is not in the set, filled or not. (`fill_once` has an example.)
     ///
     /// A cache over this node needs no rebuild: call its `mark_ready` at once. It stays open until
     /// the set is filled. A [`SharedWindow`] ignores this option: it forgets what is filled in.
-    ///
-    /// ```no_run
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_redis::SharedBloom;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let shared = SharedBloom::builder("ids")
-    ///     .open_until_filled()
-    ///     .connect(server, filter)?;
-    /// assert!(shared.may_lack_keys() && !shared.stats().is_filled);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn open_until_filled(mut self) -> Self {
         self.node.open_until_filled = true;
         self
@@ -612,25 +554,6 @@ impl<F> Shared<F> {
     /// A [`SharedWindow`] also fails after its clock was set back by more than a quarter of a
     /// generation, or after [`rotate`](lanebloom::WindowedBloom::rotate), until the generations of
     /// that time have expired.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_redis::SharedBloom;
-    /// use std::time::Duration;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let node =
-    ///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
-    /// let one = node()?;
-    /// one.insert("order 17");
-    /// one.sync(Duration::from_secs(30))?;
-    /// // Every node that starts from here on has it.
-    /// assert!(node()?.contains("order 17"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
         self.node.sync(timeout)
     }
@@ -668,17 +591,6 @@ impl<F> Shared<F> {
     }
 
     /// The work so far, and the result of the last attempt.
-    ///
-    /// ```no_run
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_redis::SharedBloom;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let stats = SharedBloom::builder("ids").connect(server, filter)?.stats();
-    /// assert!(stats.passes >= 1 && stats.last_error.is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn stats(&self) -> SharedStats {
         self.node.stats()
@@ -690,41 +602,16 @@ impl<F> Shared<F> {
     ///
     /// After `false`, every lookup finds the keys that the server had at the node's last exchange.
     /// That exchange lies at most the limit back.
-    ///
-    /// ```no_run
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_redis::SharedBloom;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let shared = SharedBloom::builder("ids").connect(server, filter)?;
-    /// assert!(!shared.is_lagging());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn is_lagging(&self) -> bool {
-        self.node.lag_limit().is_exceeded()
+        self.node.lag_limit.is_exceeded()
     }
 
     /// Whether a guard over this node is open: the node [lags](Self::is_lagging), or the set is not
     /// [filled](SharedBuilder::open_until_filled). False without one of the two options, unless it
     /// is a [`SharedSet`], which always has the second one. Takes two loads and a look at the
     /// clock.
-    ///
-    /// ```no_run
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_redis::SharedBloom;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let builder = SharedBloom::builder("ids");
-    /// let waits = builder.clone().open_until_filled();
-    /// let other = builder.connect(server.clone(), filter.clone())?;
-    /// assert!(!other.may_lack_keys());
-    /// assert!(waits.connect(server, filter)?.may_lack_keys());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn may_lack_keys(&self) -> bool {
@@ -740,19 +627,6 @@ impl<F> Shared<F> {
     }
 
     /// The local filter.
-    ///
-    /// ```no_run
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_redis::SharedBloom;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let shared = SharedBloom::builder("ids").connect(server, filter)?;
-    /// let for_a_thread = std::sync::Arc::clone(shared.filter());
-    /// for_a_thread.insert("a");
-    /// assert!(shared.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn filter(&self) -> &Arc<F> {
         &self.filter

@@ -17,9 +17,7 @@ use std::time::{Duration, Instant};
 pub(super) struct DeadlineSocket {
     line: Line,
     db: i64,
-    timeout: Duration,
-    /// The most bytes of all replies of a round trip.
-    most_bytes: usize,
+    budget: Budget,
 }
 
 enum Line {
@@ -27,11 +25,12 @@ enum Line {
     Tls(Box<Connection>),
 }
 
-/// The rest of a round trip's time and bytes.
+/// The time and the bytes of a round trip, and what is left of them.
 struct Budget {
     timeout: Duration,
-    end: Instant,
+    /// The most bytes of all replies.
     most_bytes: usize,
+    end: Instant,
     bytes: usize,
 }
 
@@ -40,36 +39,27 @@ impl DeadlineSocket {
     /// comes on top.
     pub(super) fn open(client: &Client, timeout: Duration, most_bytes: usize) -> RedisResult<Self> {
         let info = client.get_connection_info();
-        let mut budget = Budget::new(timeout, most_bytes);
-        let stream: Option<Box<dyn Stream>> = match info.addr() {
-            ConnectionAddr::Tcp(host, port) => Some(Box::new(connect((host, *port), &mut budget)?)),
-            #[cfg(unix)]
-            ConnectionAddr::Unix(path) => Some(Box::new(std::os::unix::net::UnixStream::connect(path)?)),
-            _ => None,
-        };
+        let budget = Budget::new(timeout, most_bytes);
         let settings = info.redis_settings();
-        let is_plain = stream.is_some();
-        let line = match stream {
-            Some(stream) => Line::Plain {
-                stream,
-                parser: Parser::new(),
-            },
-            None => Line::Tls(Box::new(client.get_connection_with_timeout(timeout)?)),
+        let db = settings.db();
+        let stream: Box<dyn Stream> = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => Box::new(connect((host, *port), &budget)?),
+            #[cfg(unix)]
+            ConnectionAddr::Unix(path) => Box::new(std::os::unix::net::UnixStream::connect(path)?),
+            _ => {
+                let line = Line::Tls(Box::new(client.get_connection_with_timeout(timeout)?));
+                return Ok(Self { line, db, budget });
+            }
         };
-        let mut socket = Self {
-            line,
-            db: settings.db(),
-            timeout,
-            most_bytes,
-        };
-        if is_plain {
-            socket.log_in(settings, &mut budget)?;
-        }
+        let parser = Parser::new();
+        let line = Line::Plain { stream, parser };
+        let mut socket = Self { line, db, budget };
+        socket.log_in(settings)?;
         Ok(socket)
     }
 
-    /// Sends what the `redis` crate sends first on its own connections.
-    fn log_in(&mut self, settings: &RedisConnectionInfo, budget: &mut Budget) -> RedisResult<()> {
+    /// Sends what the `redis` crate must send first on its own connections.
+    fn log_in(&mut self, settings: &RedisConnectionInfo) -> RedisResult<()> {
         let mut commands = Vec::new();
         let (user, password) = (settings.username(), settings.password());
         if matches!(settings.protocol(), ProtocolVersion::RESP2) {
@@ -91,33 +81,20 @@ impl DeadlineSocket {
             select.arg(self.db);
             commands.push(select);
         }
-        let needed = commands.len();
-        if !settings.skip_set_lib_name() {
-            let name = settings.lib_name().unwrap_or(env!("CARGO_PKG_NAME"));
-            let version = settings.lib_ver().unwrap_or(env!("CARGO_PKG_VERSION"));
-            for (field, value) in [("LIB-NAME", name), ("LIB-VER", version)] {
-                let mut info = redis::cmd("CLIENT");
-                info.arg("SETINFO").arg(field).arg(value);
-                commands.push(info);
-            }
-        }
-        let bytes: Vec<u8> = commands.iter().flat_map(redis::Cmd::get_packed_command).collect();
-        self.send(&bytes, budget)?;
-        // (Servers before Redis 7.2 do not know SETINFO.)
-        for i in 0..commands.len() {
-            match self.receive(budget)? {
-                Value::ServerError(error) if i < needed => return Err(error.into()),
-                _ => {}
+        for command in commands {
+            self.send(&command.get_packed_command())?;
+            if let Value::ServerError(error) = self.receive()? {
+                return Err(error.into());
             }
         }
         Ok(())
     }
 
-    fn send(&mut self, mut bytes: &[u8], budget: &mut Budget) -> RedisResult<()> {
+    fn send(&mut self, mut bytes: &[u8]) -> RedisResult<()> {
         match &mut self.line {
             Line::Plain { stream, .. } => {
                 while !bytes.is_empty() {
-                    match budget.bounded(&mut **stream, |stream| stream.write(bytes))? {
+                    match self.budget.bounded(&mut **stream, |stream| stream.write(bytes))? {
                         0 => return Err(io::Error::from(ErrorKind::WriteZero).into()),
                         n => bytes = &bytes[n..],
                     }
@@ -125,22 +102,22 @@ impl DeadlineSocket {
                 Ok(())
             }
             Line::Tls(connection) => {
-                connection.set_write_timeout(Some(budget.rest()?))?;
+                connection.set_write_timeout(Some(self.budget.rest()?))?;
                 connection.send_packed_command(bytes)
             }
         }
     }
 
     /// The next reply. Skips messages that the server sends unasked.
-    fn receive(&mut self, budget: &mut Budget) -> RedisResult<Value> {
+    fn receive(&mut self) -> RedisResult<Value> {
         loop {
             let value = match &mut self.line {
                 Line::Plain { stream, parser } => parser.parse_value(Bounded {
                     stream: &mut **stream,
-                    budget,
+                    budget: &mut self.budget,
                 }),
                 Line::Tls(connection) => {
-                    connection.set_read_timeout(Some(budget.rest()?))?;
+                    connection.set_read_timeout(Some(self.budget.rest()?))?;
                     connection.recv_response()
                 }
             };
@@ -155,25 +132,13 @@ impl DeadlineSocket {
 /// Errors of a transport are final: the caller drops the connection.
 impl ConnectionLike for DeadlineSocket {
     fn req_packed_command(&mut self, bytes: &[u8]) -> RedisResult<Value> {
-        let mut budget = Budget::new(self.timeout, self.most_bytes);
-        self.send(bytes, &mut budget)?;
-        self.receive(&mut budget)
+        self.budget = Budget::new(self.budget.timeout, self.budget.most_bytes);
+        self.send(bytes)?;
+        self.receive()
     }
 
-    fn req_packed_commands(&mut self, bytes: &[u8], offset: usize, count: usize) -> RedisResult<Vec<Value>> {
-        let mut budget = Budget::new(self.timeout, self.most_bytes);
-        self.send(bytes, &mut budget)?;
-        let mut refused = None;
-        // First come the replies that a transaction begins and that its commands are queued.
-        for _ in 0..offset {
-            if let Value::ServerError(error) = self.receive(&mut budget)? {
-                refused.get_or_insert(error);
-            }
-        }
-        let replies = (0..count)
-            .map(|_| self.receive(&mut budget))
-            .collect::<RedisResult<_>>()?;
-        refused.map_or(Ok(replies), |error| Err(error.into()))
+    fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> RedisResult<Vec<Value>> {
+        Err((redis::ErrorKind::Client, "a node sends one command at a time").into())
     }
 
     fn get_db(&self) -> i64 {
@@ -190,7 +155,7 @@ impl ConnectionLike for DeadlineSocket {
 }
 
 /// Tries the addresses of the server one after another.
-fn connect(address: (&str, u16), budget: &mut Budget) -> io::Result<TcpStream> {
+fn connect(address: (&str, u16), budget: &Budget) -> io::Result<TcpStream> {
     let mut last = ErrorKind::AddrNotAvailable.into();
     let addresses: Vec<_> = address.to_socket_addrs()?.collect();
     for (left, address) in (1..=addresses.len() as u32).rev().zip(&addresses) {

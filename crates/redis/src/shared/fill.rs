@@ -57,12 +57,7 @@ pub enum Filled {
 impl<S: KeyHasher> SharedBloom<S> {
     /// Fills the set, unless a node has already filled it. Every process calls this when it starts:
     /// the server lets one of them run its `source`, which inserts all keys. The others wait until
-    /// the set is filled. If the process that fills dies, the server chooses another one after ten
-    /// seconds; if its source fails, at once.
-    ///
-    /// From then on the set has a mark on the server. Nodes built with
-    /// [`open_until_filled`](super::SharedBuilder::open_until_filled) see the mark in an exchange
-    /// that also brings them the keys, and close.
+    /// the set is filled. [The module](super#the-first-fill) says what failures do.
     ///
     /// The source must begin to read **after** it is called, from a store in which every row is
     /// committed before its key is inserted at any node. Keys that nodes insert meanwhile are in
@@ -112,7 +107,7 @@ impl<S: KeyHasher> SharedBloom<S> {
     ) -> Result<Filled, SharedError> {
         let mut source = Some(source);
         let run = |_| source.take().map_or(Ok(()), |source| source(&self.filter));
-        fill_once(self.node.control(), timeout, run)
+        fill_once(&self.node, timeout, run)
     }
 }
 

@@ -12,8 +12,8 @@ pub(super) const RENEWAL: Duration = Duration::from_millis(2500);
 /// The part of the thread: what it says to the server, and what the server has answered.
 #[derive(Debug, Default)]
 pub(super) struct Filling {
-    /// A random number, which names this node in the lease.
-    token: Token,
+    /// Gives a random number, which names this node in the lease.
+    token: RandomState,
     /// Whether a caller of `fill_once` fills or waits.
     pub(super) wants: bool,
     /// Whether a source of this node has inserted all keys.
@@ -26,15 +26,6 @@ pub(super) struct Filling {
     pub(super) is_covered: bool,
     /// The expected keys of the next generation, if a caller wants one.
     pub(super) rebuild: Option<u64>,
-}
-
-#[derive(Debug)]
-struct Token(u64);
-
-impl Default for Token {
-    fn default() -> Self {
-        Self(RandomState::new().hash_one("lease"))
-    }
 }
 
 impl Filling {
@@ -55,12 +46,13 @@ impl Filling {
 
     /// The node's part as the script takes it, with the ms of the lease.
     pub(super) fn says(&self, is_last: bool) -> (String, u64) {
+        let token = || self.token.hash_one("lease").to_string();
         if (self.has_all || self.is_filled) && is_last {
             (String::from("all"), 0)
         } else if self.wants {
-            (self.token.0.to_string(), LEASE.as_millis() as u64)
+            (token(), LEASE.as_millis() as u64)
         } else if self.holds {
-            (self.token.0.to_string(), 0)
+            (token(), 0)
         } else {
             (String::new(), 0)
         }

@@ -17,6 +17,7 @@ use crate::error::{Kind, Report, SharedError};
 use redis::{Client, ConnectionAddr, ConnectionLike};
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Deref;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,7 +33,9 @@ const REST: u32 = 4;
 /// A node's part of a set.
 pub(super) trait Side: Send {
     /// The work before an exchange, whether the server is there or not.
-    fn prepare(&mut self) -> Result<(), SharedError>;
+    fn prepare(&mut self) -> Result<(), SharedError> {
+        Ok(())
+    }
 
     /// Pushes the bits that the server lacks, and pulls the bits that this node lacks. After `Ok`,
     /// the server has every bit that was here before, and this node has every bit that was there.
@@ -126,20 +129,15 @@ impl Node {
         Ok(Self(control))
     }
 
-    pub(super) fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
-        self.0.sync(timeout)
-    }
-
     /// [`sync`](Self::sync), and then waits until the thread is gone.
     pub(super) fn close(self, timeout: Duration) -> Result<(), SharedError> {
         let began = Instant::now();
-        self.0.sync(timeout)?;
-        self.0.end(true);
+        self.sync(timeout)?;
+        self.end(true);
         let left = timeout.saturating_sub(began.elapsed());
         let (state, _) = self
-            .0
             .reported
-            .wait_timeout_while(self.0.lock(), left, |state| !state.gone)
+            .wait_timeout_while(self.lock(), left, |state| !state.gone)
             .unwrap_or_else(PoisonError::into_inner);
         if state.gone {
             return Ok(());
@@ -147,43 +145,13 @@ impl Node {
         let last = state.error.clone();
         Err(SharedError::timeout(timeout, last))
     }
+}
 
-    pub(super) fn control(&self) -> &Control {
+impl Deref for Node {
+    type Target = Control;
+
+    fn deref(&self) -> &Control {
         &self.0
-    }
-
-    pub(super) fn lag_limit(&self) -> &LagLimit {
-        &self.0.lag_limit
-    }
-
-    /// Whether [`may_lack_keys`](Self::may_lack_keys) can ever return true.
-    pub(super) fn can_lack_keys(&self) -> bool {
-        self.0.open_until_filled || self.0.lag_limit.is_set()
-    }
-
-    #[inline]
-    pub(super) fn may_lack_keys(&self) -> bool {
-        // Partner: the store in `Control::report`.
-        self.0.open_until_filled && !self.0.is_complete.load(Ordering::Acquire) || self.0.lag_limit.is_exceeded()
-    }
-
-    pub(super) fn stats(&self) -> SharedStats {
-        let is_lagging = self.0.lag_limit.is_exceeded();
-        let state = self.0.lock();
-        SharedStats {
-            passes: state.passes,
-            failures: state.failures,
-            resyncs: state.counts.resyncs,
-            pushed_bytes: state.counts.pushed_bytes,
-            pulled_bytes: state.counts.pulled_bytes,
-            lag: state.current.map_or(Duration::ZERO, |current| current.elapsed()),
-            is_lagging,
-            lags: state.lags + u64::from(is_lagging && !state.is_lagging),
-            is_filled: self.0.is_filled(),
-            fills: state.fill.fills,
-            failed_fills: state.fill.failed,
-            last_error: state.error.clone(),
-        }
     }
 }
 
@@ -267,7 +235,7 @@ impl Drop for AtEnd<'_> {
 /// the state.
 pub(super) struct Control {
     state: Mutex<State>,
-    lag_limit: LagLimit,
+    pub(super) lag_limit: LagLimit,
     open_until_filled: bool,
     /// Whether the set's newest generation is filled, and whether lookups find all keys, in that
     /// one or in an older one. Stored with `Release` after the bits of an exchange were added, and
@@ -323,7 +291,7 @@ impl Control {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
+    pub(super) fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
         let mut state = self.lock();
         let mine = self.ask(&mut state);
         self.wait_for(
@@ -362,6 +330,36 @@ impl Control {
     pub(super) fn is_filled(&self) -> bool {
         // Partner: the store in `report`.
         self.is_filled.load(Ordering::Acquire)
+    }
+
+    /// Whether [`may_lack_keys`](Self::may_lack_keys) can ever return true.
+    pub(super) fn can_lack_keys(&self) -> bool {
+        self.open_until_filled || self.lag_limit.is_set()
+    }
+
+    #[inline]
+    pub(super) fn may_lack_keys(&self) -> bool {
+        // Partner: the store in `Control::report`.
+        self.open_until_filled && !self.is_complete.load(Ordering::Acquire) || self.lag_limit.is_exceeded()
+    }
+
+    pub(super) fn stats(&self) -> SharedStats {
+        let is_lagging = self.lag_limit.is_exceeded();
+        let state = self.lock();
+        SharedStats {
+            passes: state.passes,
+            failures: state.failures,
+            resyncs: state.counts.resyncs,
+            pushed_bytes: state.counts.pushed_bytes,
+            pulled_bytes: state.counts.pulled_bytes,
+            lag: state.current.map_or(Duration::ZERO, |current| current.elapsed()),
+            is_lagging,
+            lags: state.lags + u64::from(is_lagging && !state.is_lagging),
+            is_filled: self.is_filled(),
+            fills: state.fill.fills,
+            failed_fills: state.fill.failed,
+            last_error: state.error.clone(),
+        }
     }
 
     /// Asks for a new generation of a set, and waits for it.

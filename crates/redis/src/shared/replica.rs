@@ -83,44 +83,12 @@ impl Id {
     }
 }
 
-/// When the server deletes the written keys, as the script's argument.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Expires {
-    Never,
-    /// In ms since 1970, by the server's clock.
-    At(u64),
-    /// In `time` ms from now. The server keeps its present time if that is earlier by less than the
-    /// tolerance.
-    In {
-        time: u64,
-        tolerance: u64,
-    },
-}
-
-impl fmt::Display for Expires {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Never => f.write_str("0"),
-            Self::At(time) => write!(f, "{time}"),
-            Self::In { time, .. } => write!(f, "+{time}"),
-        }
-    }
-}
-
-impl Expires {
-    fn tolerance(self) -> u64 {
-        match self {
-            Self::In { tolerance, .. } => tolerance,
-            _ => 0,
-        }
-    }
-}
-
 pub(super) struct Replica<S> {
     filter: Arc<ConcurrentBloom<S>>,
     keys: RedisKeys,
     description: Description,
-    pub(super) expires: Expires,
+    /// When the server deletes the written keys, and a tolerance, as `exchange.lua` takes them.
+    pub(super) expires: (String, u64),
     exchange: Script,
     read: Script,
     random: RandomState,
@@ -147,7 +115,7 @@ enum Exchanged {
     Lost,
 }
 
-impl<S> Replica<S> {
+impl<S: Send + Sync> Replica<S> {
     /// `description` must be that of `filter`, or of the filter that hashes its keys.
     pub(super) fn new(
         keys: RedisKeys,
@@ -174,8 +142,8 @@ impl<S> Replica<S> {
             keys,
             description,
             expires: match description.lifetime {
-                Lifetime::Until(time) => Expires::At(time),
-                _ => Expires::Never,
+                Lifetime::Until(time) => (time.to_string(), 0),
+                _ => ("0".into(), 0),
             },
             exchange: Script::new(include_str!("exchange.lua")),
             read: Script::new(include_str!("read.lua")),
@@ -287,8 +255,10 @@ impl<S> Replica<S> {
         }
         let token = self.random.hash_one(self.calls);
         call.arg(self.description.to_string()).arg(at.to_string()).arg(token);
-        call.arg(log_bytes).arg(&delta.bytes).arg(self.expires.to_string());
-        call.arg(self.expires.tolerance());
+        call.arg(log_bytes)
+            .arg(&delta.bytes)
+            .arg(&self.expires.0)
+            .arg(self.expires.1);
         let (part, lease) = self.filling.says(is_last);
         call.arg(part).arg(lease);
         match &self.generation {
@@ -479,20 +449,6 @@ impl<S> Replica<S> {
         Ok(())
     }
 
-    /// The most bytes of the replies of a round trip: a part of the log, or chunks, or the versions
-    /// of all chunks.
-    pub(super) fn most_bytes(&self) -> usize {
-        REPLY_BYTES + self.versions.len() * VERSION_BYTES
-    }
-
-    /// Forgets the state of the server, so that the next pass fetches all of it.
-    pub(super) fn forget(&mut self) {
-        self.pushed.fill(0);
-        self.versions.fill(Id::default());
-        self.ahead.clear();
-        self.at = None;
-    }
-
     /// The error that names the difference between our description and another.
     fn differs(&self, theirs: &[u8]) -> SharedError {
         let same = || self.keys.foreign("meta", "the script refuses our own description");
@@ -503,8 +459,8 @@ impl<S> Replica<S> {
 /// The side of a [`SharedBloom`](super::SharedBloom): one filter, one set.
 impl<S: Send + Sync> Side for Replica<S> {
     fn prepare(&mut self) -> Result<(), SharedError> {
-        match self.expires {
-            Expires::At(time) if since_1970(SystemTime::now()) >= time => {
+        match self.description.lifetime {
+            Lifetime::Until(time) if since_1970(SystemTime::now()) >= time => {
                 Err(Report::new(Kind::Expired, "the set has expired").into())
             }
             _ => Ok(()),
@@ -516,11 +472,15 @@ impl<S: Send + Sync> Side for Replica<S> {
     }
 
     fn forget(&mut self) {
-        Replica::forget(self);
+        self.pushed.fill(0);
+        self.versions.fill(Id::default());
+        self.ahead.clear();
+        self.at = None;
     }
 
+    /// A part of the log, or chunks, or the versions of all chunks.
     fn most_bytes(&self) -> usize {
-        self.most_bytes()
+        REPLY_BYTES + self.versions.len() * VERSION_BYTES
     }
 
     fn counts(&self) -> Counts {

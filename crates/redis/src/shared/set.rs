@@ -37,7 +37,7 @@ mod side;
 mod stepped;
 
 pub use self::local::LocalSet;
-pub use self::stepped::{SteppedHandle, SteppedSet};
+pub use self::stepped::SteppedSet;
 
 use self::side::SetSide;
 use super::description::RedisKeys;
@@ -56,9 +56,7 @@ use std::time::Duration;
 ///
 /// It is a [`SharedBloom`](super::SharedBloom) that is open until it is
 /// [filled](Self::fill_once), with one more call: [`rebuild`](Self::rebuild) begins a new
-/// generation, for more keys, or without those that the store has removed. Every process repeats
-/// [`fill_once`](Self::fill_once): one of them reads the store into the new generation. Until it is
-/// filled, lookups ask the old generation and the new one. Then the server deletes the old one.
+/// generation. [The module](super#outgrowing) has the promises.
 ///
 /// An insert takes a lock, and keeps the key's hash until it is pushed: 90 ns in place of 41 in a
 /// `SharedBloom` (a million keys, Zen 4), 19 in place of 12 in batches. A single lookup takes 13 ns
@@ -177,7 +175,7 @@ impl<S: KeyHasher> SharedSet<S> {
     ) -> Result<Filled, SharedError> {
         // Another node may have begun a generation since the last exchange.
         self.node.sync(timeout)?;
-        fill::fill_once(self.node.control(), timeout, |place| {
+        fill::fill_once(&self.node, timeout, |place| {
             let newest = self.filter.newest();
             // Otherwise the thread has gone on since, and the next turn is for the newest one.
             if newest.place == place {
@@ -212,6 +210,6 @@ impl<S: KeyHasher> SharedSet<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rebuild(&self, expected_keys: usize, timeout: Duration) -> Result<(), SharedError> {
-        self.node.control().rebuild(expected_keys as u64, timeout)
+        self.node.rebuild(expected_keys as u64, timeout)
     }
 }

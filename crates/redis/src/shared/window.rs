@@ -13,7 +13,7 @@
 
 use super::description::{Description, Lifetime, RedisKeys};
 use super::node::{self, Counts, Node, Side};
-use super::replica::{Expires, Replica, answer};
+use super::replica::{Replica, answer};
 use super::{Shared, SharedBuilder};
 use crate::error::SharedError;
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, WindowedBloom};
@@ -35,7 +35,7 @@ const SHORTEST: u64 = 1_000_000;
 ///
 /// ```no_run
 /// use lanebloom::WindowedBloom;
-/// use lanebloom_redis::SharedWindow;
+/// use lanebloom_redis::SharedBloom;
 /// use std::time::Duration;
 ///
 /// let server = redis::Client::open("redis://127.0.0.1/")?;
@@ -43,7 +43,7 @@ const SHORTEST: u64 = 1_000_000;
 /// let builder = WindowedBloom::builder().expected_keys(1000).window(minute);
 /// let node = || {
 ///     let filter = builder.clone().time_of_day().build().expect("a small filter");
-///     SharedWindow::builder("logins").connect_window(server.clone(), filter)
+///     SharedBloom::builder("logins").connect_window(server.clone(), filter)
 /// };
 /// let (one, other) = (node()?, node()?);
 /// one.insert("ann");
@@ -54,33 +54,10 @@ const SHORTEST: u64 = 1_000_000;
 /// ```
 pub type SharedWindow<S = Murmur3> = Shared<WindowedBloom<S>>;
 
-impl SharedWindow {
-    /// A builder for a node of the set of this name, for
-    /// [`connect_window`](SharedBuilder::connect_window). The set's keys in Redis are `{name}:meta`
-    /// and, for generation `n`, the keys of a [`SharedBloom`](super::SharedBloom) after `{name}:n`.
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    /// use lanebloom_redis::SharedWindow;
-    /// use std::time::Duration;
-    ///
-    /// // Nobody listens at port 1.
-    /// let nobody = redis::Client::open("redis://127.0.0.1:1/")?;
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
-    /// let filter = builder.window(Duration::from_secs(60)).time_of_day().build()?;
-    /// assert!(
-    ///     SharedWindow::builder("logins").connect_window(nobody, filter).is_err()
-    /// );
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn builder(name: impl Into<String>) -> SharedBuilder {
-        super::SharedBloom::builder(name)
-    }
-}
-
 impl SharedBuilder {
     /// [`connect`](Self::connect) for a filter that forgets. From then on it uses all generations
-    /// that can be visible.
+    /// that can be visible. The set's keys in Redis are `{name}:meta` and, for generation `n`, the
+    /// keys of a [`SharedBloom`](super::SharedBloom) after `{name}:n`.
     ///
     /// # Errors
     ///
@@ -97,14 +74,14 @@ impl SharedBuilder {
     ///
     /// ```no_run
     /// use lanebloom::WindowedBloom;
-    /// use lanebloom_redis::SharedWindow;
+    /// use lanebloom_redis::SharedBloom;
     /// use std::time::Duration;
     ///
     /// let server = redis::Client::open("redis://127.0.0.1/")?;
     /// let minute = Duration::from_secs(60);
     /// let builder = WindowedBloom::builder().expected_keys(1000).window(minute);
     /// let connect = |filter| {
-    ///     SharedWindow::builder("logins").connect_window(server.clone(), filter)
+    ///     SharedBloom::builder("logins").connect_window(server.clone(), filter)
     /// };
     /// let error = connect(builder.clone().build()?).unwrap_err();
     /// assert_eq!(
@@ -303,10 +280,7 @@ impl<S: KeyHasher + Send + Sync> Side for Generations<S> {
             let place = newest.checked_sub(number).map(|place| place as usize);
             let head = place.and_then(|place| heads.get(place)).map(Vec::as_slice);
             let replica = &mut self.replicas[i].1;
-            replica.expires = Expires::In {
-                time: remaining,
-                tolerance: self.period.div_ceil(4 * 1_000_000),
-            };
+            replica.expires = (format!("+{remaining}"), self.period.div_ceil(4 * 1_000_000));
             match replica.catch_up(server, ended, head) {
                 Ok(()) => {}
                 // A server that takes nothing may still give.

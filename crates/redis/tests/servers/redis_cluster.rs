@@ -289,7 +289,7 @@ fn shared(node: &Redis, name: &str) -> Result<SharedBloom, SharedError> {
 fn window(node: &Redis, name: &str) -> Result<SharedWindow, SharedError> {
     let builder = WindowedBloom::builder().expected_keys(1000).window(NEVER);
     let filter = builder.generations(2).time_of_day().build().unwrap();
-    SharedWindow::builder(name)
+    SharedBloom::builder(name)
         .interval(NEVER)
         .connect_window(node.client(), filter)
 }
@@ -376,7 +376,7 @@ fn a_window_turns_on_a_cluster() {
             .window(Duration::from_millis(3 * PERIOD))
             .generations(4)
             .clock(move || Duration::from_millis(time.load(Ordering::SeqCst)));
-        SharedWindow::builder(&name)
+        SharedBloom::builder(&name)
             .interval(NEVER)
             .connect_window(cluster.nodes[at].client(), builder.build().unwrap())
             .unwrap()
@@ -428,6 +428,14 @@ fn a_set_lags_until_a_replica_takes_over() {
     sets.iter().for_each(sync);
     assert!(sets[1].contains("meanwhile") && sets[1].contains("before"));
     drop(frozen);
+}
+
+#[test]
+fn a_set_grows_on_a_cluster() {
+    let cluster = cluster!();
+    let name = cluster.name_at(0, 3, "growing");
+    let servers = [0, 1, 2, 0].map(|node| &cluster.nodes[node]);
+    crate::redis_shared::set::follow_a_set_that_grows(&name, servers[0], servers);
 }
 
 /// Half moved, a set cannot be rebuilt, and no node makes a second root. Then all follow.

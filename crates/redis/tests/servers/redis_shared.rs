@@ -5,7 +5,7 @@
 mod fill;
 mod processes;
 mod proxy;
-mod set;
+pub(crate) mod set;
 mod simulation;
 mod window;
 

@@ -13,20 +13,31 @@ const MOST_HASHES: usize = 1 << 20;
 /// What a [`SharedSet`](super::SharedSet) has in this process: the newest generation, and the older
 /// ones until the newest is filled.
 ///
+/// # Examples
+///
 /// ```no_run
 /// use lanebloom::ConcurrentBloom;
-/// use lanebloom_redis::{LocalSet, SharedBloom};
-///
-/// fn is_known(ids: &LocalSet, id: &str) -> bool {
-///     ids.contains(id)
-/// }
+/// use lanebloom_redis::SharedBloom;
+/// use std::time::Duration;
 ///
 /// let server = redis::Client::open("redis://127.0.0.1/")?;
 /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, |keys| {
 ///     ConcurrentBloom::builder().expected_keys(keys).build()
 /// })?;
-/// ids.insert("ann");
-/// assert!(is_known(&ids, "ann") && !is_known(&ids, "eve"));
+/// assert!(ids.insert("ann") && !ids.insert("ann"));
+/// assert_eq!(ids.insert_batch(&["ann", "bob"]), 1);
+/// assert!(ids.contains("bob") && !ids.contains("eve"));
+/// let mut found = [0];
+/// ids.contains_batch_bitmap(&["bob", "eve", "ann"], &mut found);
+/// assert_eq!(found, [0b101]);
+///
+/// assert_eq!(ids.statistics().len, 2);
+/// assert!(ids.false_positive_rate() <= 0.01 && ids.memory_bytes() > 1000);
+/// assert!(!ids.is_outgrown() && ids.generation() == 0);
+/// ids.insert_batch(&Vec::from_iter(0..3000u32));
+/// assert!(ids.is_outgrown());
+/// ids.rebuild(4000, Duration::from_secs(30))?;
+/// assert!(!ids.is_outgrown() && ids.generation() == 1 && ids.contains("ann"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct LocalSet<S = Murmur3> {
@@ -76,17 +87,6 @@ impl Log {
 /// Lookups and inserts, which never wait for the network.
 impl<S: KeyHasher> LocalSet<S> {
     /// Whether the set may hold the key, as far as this node has heard.
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// ids.insert("ann");
-    /// assert!(ids.contains("ann") && !ids.contains("eve"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         let generations = self.generations.load();
@@ -101,21 +101,6 @@ impl<S: KeyHasher> LocalSet<S> {
     /// # Panics
     ///
     /// Panics if `out` has not one word for every 64 keys.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// ids.insert_batch(&["ann", "bob"]);
-    /// let mut found = [0];
-    /// ids.contains_batch_bitmap(&["bob", "eve", "ann"], &mut found);
-    /// assert_eq!(found, [0b101]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         let generations = self.generations.load();
         let mut generations = generations.iter().rev();
@@ -130,32 +115,11 @@ impl<S: KeyHasher> LocalSet<S> {
     }
 
     /// Inserts a key. Returns whether it is new in the newest generation at this node.
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// assert!(ids.insert("ann") && !ids.insert("ann"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         self.insert_hashes(&[self.newest().filter.hash(key)]) == 1
     }
 
     /// [`insert`](Self::insert) of many keys. Returns the number of new ones.
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// assert_eq!(ids.insert_batch(&["ann", "bob"]), 2);
-    /// assert!(ids.contains("bob"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
         let newest = self.newest();
         let hashes: Vec<u64> = keys.iter().map(|key| newest.filter.hash(key)).collect();
@@ -163,49 +127,18 @@ impl<S: KeyHasher> LocalSet<S> {
     }
 
     /// The newest generation's fill, number of keys, and false-positive rate.
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// ids.insert("ann");
-    /// assert_eq!(ids.statistics().len, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.newest().filter.statistics()
     }
 
     /// The false-positive rate that the newest generation was built for.
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// assert!(ids.false_positive_rate() <= 0.01);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         self.newest().filter.false_positive_rate()
     }
 
     /// The memory of the filters, in bytes, without the copy of the newest one.
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// assert!(ids.memory_bytes() > 1000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let generations = self.generations.load();
@@ -217,18 +150,6 @@ impl<S: KeyHasher> LocalSet<S> {
 
     /// Whether the newest generation has more keys than it expects: a rebuild is due. Takes a pass
     /// over the filter.
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// assert!(!ids.is_outgrown());
-    /// ids.insert_batch(&Vec::from_iter(0..3000u32));
-    /// assert!(ids.is_outgrown());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn is_outgrown(&self) -> bool {
         let newest = self.newest();
@@ -237,18 +158,6 @@ impl<S: KeyHasher> LocalSet<S> {
 
     /// The number of the newest generation that this node knows: 0, and one more with each rebuild.
     /// (A server that lost data may repeat a number.)
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # use std::time::Duration;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// ids.rebuild(2000, Duration::from_secs(30))?;
-    /// assert_eq!(ids.generation(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.newest().id.number

@@ -196,7 +196,7 @@ struct Root {
     is_filled: bool,
 }
 
-fn replica_of<S: KeyHasher>(
+fn replica_of<S: KeyHasher + Send + Sync>(
     keys: &RedisKeys,
     id: Id,
     expected_keys: u64,
@@ -213,10 +213,6 @@ where
     S: KeyHasher + Send + Sync,
     B: Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send,
 {
-    fn prepare(&mut self) -> Result<(), SharedError> {
-        Ok(())
-    }
-
     fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         // Before the comparison: it covers these inserts.
         self.collect();

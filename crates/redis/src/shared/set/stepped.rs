@@ -18,36 +18,6 @@ pub struct SteppedSet<S> {
     is_complete: bool,
 }
 
-/// For tests: the callers' part of a [`SteppedSet`].
-#[doc(hidden)]
-pub struct SteppedHandle<S>(Arc<LocalSet<S>>);
-
-impl<S: KeyHasher> SteppedHandle<S> {
-    #[must_use]
-    pub fn contains(&self, key: u64) -> bool {
-        self.0.contains(&key)
-    }
-
-    pub fn insert(&self, key: u64) {
-        self.0.insert(&key);
-    }
-
-    /// The newest filter, for a source.
-    #[must_use]
-    pub fn newest(&self) -> (u64, Arc<ConcurrentBloom<S>>) {
-        let newest = self.0.newest();
-        (newest.place, newest.filter)
-    }
-
-    /// As after too many inserts.
-    pub fn cut_log(&self) {
-        *self.0.lock() = Log {
-            hashes: Vec::new(),
-            is_cut: true,
-        };
-    }
-}
-
 impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
     pub fn new(
         name: &str,
@@ -62,9 +32,23 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
         })
     }
 
+    /// The callers' part.
     #[must_use]
-    pub fn handle(&self) -> SteppedHandle<S> {
-        SteppedHandle(Arc::clone(&self.local))
+    pub fn local(&self) -> Arc<LocalSet<S>> {
+        Arc::clone(&self.local)
+    }
+
+    /// The newest filter, for a source, and its place.
+    #[must_use]
+    pub fn newest(local: &LocalSet<S>) -> (u64, Arc<ConcurrentBloom<S>>) {
+        let newest = local.newest();
+        (newest.place, newest.filter)
+    }
+
+    /// As after too many inserts.
+    pub fn cut_log(local: &LocalSet<S>) {
+        let (hashes, is_cut) = (Vec::new(), true);
+        *local.lock() = Log { hashes, is_cut };
     }
 
     #[must_use]

@@ -5,10 +5,11 @@ use crate::common::{SetAtEnd, number};
 use crate::mock::meanwhile;
 use crate::redis_server::Redis;
 use lanebloom::{BuildError, ConcurrentBloom, Murmur3};
-use lanebloom_redis::shared::{Filled, SteppedHandle, SteppedSet};
-use lanebloom_redis::{SharedBloom, SharedError, SharedSet};
+use lanebloom_redis::shared::{Filled, SteppedSet};
+use lanebloom_redis::{LocalSet, SharedBloom, SharedError, SharedSet};
 use redis::Connection;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -18,7 +19,11 @@ fn build(keys: usize) -> Result<ConcurrentBloom, BuildError> {
 }
 
 fn connect(redis: &Redis, keys: usize) -> Result<SharedSet, SharedError> {
-    let builder = SharedBloom::builder("ids").interval(Duration::from_millis(5));
+    connect_to(redis, "ids", keys)
+}
+
+fn connect_to(redis: &Redis, name: &str, keys: usize) -> Result<SharedSet, SharedError> {
+    let builder = SharedBloom::builder(name).interval(Duration::from_millis(5));
     builder.timeout(PATIENCE).connect_set(redis.client(), keys, build)
 }
 
@@ -34,14 +39,31 @@ fn sync(node: &SharedSet) {
     node.sync(PATIENCE).unwrap();
 }
 
-/// Writers go on while the set is rebuilt larger, three times. No node refuses a row that was
-/// synced, or that it wrote itself.
 #[test]
 fn nodes_follow_a_set_that_grows() {
     let redis = &server!();
-    let nodes: Vec<_> = (0..3).map(|_| connect(redis, 1000).unwrap()).collect();
-    let rows = AtomicU64::new(1000);
-    assert_eq!(fill(&nodes[0], || 1000), Filled::Here);
+    follow_a_set_that_grows("ids", redis, [redis; 4]);
+}
+
+/// Eight callers fill the set at once: one source runs. Writers go on while the set is rebuilt
+/// larger, three times. No node refuses a row that was synced, or that it wrote itself. The set is
+/// at `owner`, and each node is told one of `servers`.
+pub(crate) fn follow_a_set_that_grows(name: &str, owner: &Redis, servers: [&Redis; 4]) {
+    let nodes = servers.map(|server| connect_to(server, name, 1000).unwrap());
+    let (rows, sources) = (AtomicU64::new(1000), AtomicU64::new(0));
+    let source = || {
+        sources.fetch_add(1, Ordering::Relaxed);
+        // The others come by meanwhile.
+        thread::sleep(Duration::from_millis(50));
+        1000
+    };
+    let filled: Vec<Filled> = thread::scope(|scope| {
+        let call = |node| scope.spawn(move || fill(node, source));
+        let calls: Vec<_> = nodes.iter().chain(&nodes).map(call).collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    let here = filled.iter().filter(|filled| **filled == Filled::Here).count();
+    assert_eq!((here, sources.into_inner()), (1, 1));
     nodes.iter().for_each(|node| wait_until(|| !node.may_lack_keys()));
     let (stop, opened, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -52,7 +74,7 @@ fn nodes_follow_a_set_that_grows() {
                 if stop.load(Ordering::Acquire) {
                     break;
                 }
-                let writer = &nodes[i % 3];
+                let writer = &nodes[i % 4];
                 let row = rows.fetch_add(1, Ordering::SeqCst);
                 writer.insert(&number(row));
                 writer.insert_batch(&[number(row)]);
@@ -70,7 +92,7 @@ fn nodes_follow_a_set_that_grows() {
         });
         for (generation, keys) in [(1, 2000), (2, 20_000), (3, 200_000)] {
             nodes[0].rebuild(keys, PATIENCE).unwrap();
-            let filler = &nodes[generation as usize % 3];
+            let filler = &nodes[generation as usize];
             wait_until(|| filler.generation() == generation && !filler.stats().is_filled);
             assert_eq!(fill(filler, || rows.load(Ordering::SeqCst)), Filled::Here);
             // After a whole pass: a node may have come to a generation and not have heard yet that
@@ -85,16 +107,17 @@ fn nodes_follow_a_set_that_grows() {
     assert_eq!((opened.into_inner(), refused.into_inner()), (0, 0));
     let rows = rows.into_inner();
     // The older ones are gone, and a new node has all rows of the newest.
-    let new = connect(redis, 1000).unwrap();
+    let new = connect_to(servers[0], name, 1000).unwrap();
     for node in nodes.iter().chain([&new]) {
         sync(node);
         assert!(!node.may_lack_keys() && !node.is_outgrown() && node.generation() == 3);
         assert_eq!((0..rows).filter(|row| !node.contains(&number(*row))).count(), 0);
     }
-    let keys: Vec<String> = redis.ask(&["KEYS", "*"]);
+    let keys: Vec<String> = owner.ask(&["KEYS", "*"]);
     let generations = keys.iter().filter(|key| key.ends_with(":meta")).count();
+    let root = format!("{{{name}}}:meta");
     assert!(
-        generations == 2 && keys.iter().all(|key| key.contains("}:3-") || key == "{ids}:meta"),
+        generations == 2 && keys.iter().all(|key| key.contains("}:3-") || *key == root),
         "{keys:?}"
     );
 }
@@ -172,7 +195,7 @@ fn what_does_not_fit_a_set_is_an_error() {
 /// A node whose passes the test makes, after both have filled the first generation.
 struct Stepped {
     node: SteppedSet<Murmur3>,
-    handle: SteppedHandle<Murmur3>,
+    handle: Arc<LocalSet>,
     server: Connection,
 }
 
@@ -191,29 +214,29 @@ impl Stepped {
         };
         let mut nodes = [(); 2].map(|()| {
             let node = SteppedSet::new("ids", 100, build).unwrap();
-            let (handle, server) = (node.handle(), redis.connection());
+            let (handle, server) = (node.local(), redis.connection());
             Self { node, handle, server }
         });
         let one = &mut nodes[0];
         assert!(one.node.pass(&mut one.server, true, None, None).unwrap());
-        let (place, filter) = one.handle.newest();
+        let (place, filter) = SteppedSet::newest(&one.handle);
         filter.insert(&0u64);
         one.node.pass(&mut one.server, true, Some(place), None).unwrap();
         nodes[1].pass(None);
         for node in &nodes {
-            assert!(!node.node.may_lack_keys() && node.handle.contains(0));
+            assert!(!node.node.may_lack_keys() && node.handle.contains(&0u64));
         }
         nodes
     }
 
     /// Inserts a key and pushes it.
     fn push(&mut self, key: u64) {
-        self.handle.insert(key);
+        self.handle.insert(&key);
         self.pass(None);
     }
 
     fn refuses(&self, key: u64) -> bool {
-        !self.node.may_lack_keys() && !self.handle.contains(key)
+        !self.node.may_lack_keys() && !self.handle.contains(&key)
     }
 }
 
@@ -309,14 +332,14 @@ fn a_push_that_is_lost_before_a_rebuild_opens_all() {
 fn an_insert_during_a_pass_comes_to_the_next_generation() {
     let redis = server!();
     let [mut one, mut other] = Stepped::two(&redis);
-    let handle = one.node.handle();
+    let handle = one.node.local();
     let mut server = meanwhile(&redis, |_| {
-        handle.insert(17);
+        handle.insert(&17u64);
         Ok(())
     });
     one.node.pass(&mut server, false, None, None).unwrap();
     other.pass(Some(100));
     one.pass(None);
     other.pass(None);
-    assert!(other.handle.contains(17) && !other.node.may_lack_keys());
+    assert!(other.handle.contains(&17u64) && !other.node.may_lack_keys());
 }

@@ -13,7 +13,8 @@ use super::Backup;
 use crate::mock::{Mock, Request};
 use crate::redis_server::{Redis, ask};
 use lanebloom::ConcurrentBloom;
-use lanebloom_redis::shared::{SteppedHandle, SteppedSet};
+use lanebloom_redis::LocalSet;
+use lanebloom_redis::shared::SteppedSet;
 use redis::{Connection, RedisResult, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -42,7 +43,7 @@ impl Dice {
 }
 
 struct Node {
-    handle: SteppedHandle<lanebloom::Murmur3>,
+    handle: Arc<LocalSet>,
     is_open: Cell<bool>,
     /// Rows that it has found or inserted.
     seen: RefCell<BTreeSet<u64>>,
@@ -87,7 +88,7 @@ fn build(keys: usize) -> Result<ConcurrentBloom, lanebloom::BuildError> {
 fn stepped(name: &str) -> (RefCell<Node>, RefCell<SteppedSet<lanebloom::Murmur3>>) {
     let side = SteppedSet::new(name, 200, build).unwrap();
     let node = Node {
-        handle: side.handle(),
+        handle: side.local(),
         is_open: Cell::new(true),
         seen: RefCell::default(),
         inserted: RefCell::default(),
@@ -129,7 +130,7 @@ impl<'a> World<'a> {
         self.store.borrow_mut().push(row);
         self.tell(format!("{node} writes {row}"));
         let node = self.nodes[node].borrow();
-        node.handle.insert(row);
+        node.handle.insert(&row);
         node.inserted.borrow_mut().push(row);
         node.seen.borrow_mut().insert(row);
     }
@@ -139,7 +140,7 @@ impl<'a> World<'a> {
         for (i, node) in self.nodes.iter().enumerate() {
             let node = node.borrow();
             for &row in &*self.store.borrow() {
-                let found = node.handle.contains(row);
+                let found = node.handle.contains(&row);
                 if found {
                     node.seen.borrow_mut().insert(row);
                 } else if !node.is_open.get() && node.seen.borrow().contains(&row) {
@@ -186,7 +187,7 @@ impl<'a> World<'a> {
         let node = self.nodes[i].borrow();
         self.tell(format!(
             "{i} ends it: {result:?}, generation {}",
-            node.handle.newest().0
+            SteppedSet::newest(&node.handle).0
         ));
         match &result {
             Ok(may_fill) => {
@@ -195,10 +196,10 @@ impl<'a> World<'a> {
                 if losses == self.losses.get() {
                     self.pushed.borrow_mut().extend(inserted);
                     for &row in &must {
-                        if !node.is_open.get() && !node.handle.contains(row) {
+                        if !node.is_open.get() && !node.handle.contains(&row) {
                             self.fail(&format!("node {i} lacks row {row}, which was pushed"));
                         }
-                        node.seen.borrow_mut().extend(node.handle.contains(row).then_some(row));
+                        node.seen.borrow_mut().extend(node.handle.contains(&row).then_some(row));
                     }
                 }
             }
@@ -245,7 +246,7 @@ impl<'a> World<'a> {
         let mut source = node.source.borrow_mut();
         match &mut *source {
             None if node.may_fill.get() => {
-                let (place, filter) = node.handle.newest();
+                let (place, filter) = SteppedSet::newest(&node.handle);
                 let rows = self.store.borrow().clone();
                 self.tell(format!("{i} fills generation {place} with {} rows", rows.len()));
                 *source = Some(Source { place, filter, rows });
@@ -304,7 +305,7 @@ impl<'a> World<'a> {
             32..34 => _ = self.pass(i, Some(200 + self.dice.below(3) * 100)),
             34 if !self.is_lossy => {
                 self.tell(format!("{i} has too many inserts"));
-                self.nodes[i].borrow().handle.cut_log();
+                SteppedSet::cut_log(&self.nodes[i].borrow().handle);
             }
             35 if !self.is_lossy => self.restart(i),
             36 => {
@@ -337,7 +338,7 @@ impl<'a> World<'a> {
             if node.is_open.get() {
                 self.fail(&format!("node {i} does not close"));
             }
-            if let Some(row) = self.store.borrow().iter().find(|row| !node.handle.contains(**row)) {
+            if let Some(row) = self.store.borrow().iter().find(|row| !node.handle.contains(*row)) {
                 self.fail(&format!("node {i} lacks row {row} at the end"));
             }
         }
@@ -356,7 +357,7 @@ fn no_row_is_refused_in_any_history() {
         world.end();
         writes += world.store.borrow().len();
         losses += world.losses.get();
-        generations += world.nodes[0].borrow().handle.newest().0;
+        generations += SteppedSet::newest(&world.nodes[0].borrow().handle).0;
     }
     println!("{seeds} histories: {writes} rows, {generations} generations, {losses} losses");
     assert!(generations > seeds && losses > 0);

@@ -48,7 +48,7 @@ fn builder(clock: &Clock) -> Builder {
 
 /// The options of nodes that exchange only when told to.
 fn shared() -> SharedBuilder {
-    SharedWindow::builder("recent").interval(NEVER).timeout(PATIENCE)
+    SharedBloom::builder("recent").interval(NEVER).timeout(PATIENCE)
 }
 
 fn node_of<S: KeyHasher + Send + Sync + 'static>(
@@ -460,7 +460,7 @@ fn who_does_not_fit_is_refused() {
     let text = "the set \"recent\" on the server is a window by 4 generations of 20s, here it never expires";
     assert_eq!(error.to_string(), text);
     let _lasting = lasting("ids").unwrap();
-    let shared = SharedWindow::builder("ids").interval(NEVER);
+    let shared = SharedBloom::builder("ids").interval(NEVER);
     let error = shared.connect_window(redis.client(), builder(&clock).build().unwrap());
     let error = error.unwrap_err();
     assert!(error.is_incompatible());
@@ -509,7 +509,7 @@ fn windows_that_no_other_node_can_have_are_refused() {
             shared().expires_at(expires),
             "it takes no expiry time, here 17 ms since 1970",
         ),
-        (SharedWindow::builder("{recent}"), "\"{recent}\""),
+        (SharedBloom::builder("{recent}"), "\"{recent}\""),
     ] {
         let error = shared.connect_window(client.clone(), builder(&clock).build().unwrap());
         let error = error.unwrap_err().to_string();
@@ -716,7 +716,7 @@ fn by_the_time_of_day_the_server_keeps_what_is_visible() {
             .time_of_day()
             .build()
             .unwrap();
-        let shared = SharedWindow::builder("recent").interval(Duration::from_millis(5));
+        let shared = SharedBloom::builder("recent").interval(Duration::from_millis(5));
         shared.connect_window(redis.client(), filter).unwrap()
     };
     let (one, other) = (connect(), connect());
