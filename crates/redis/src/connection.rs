@@ -85,40 +85,18 @@ macro_rules! lua {
     };
 }
 
-/// Finds the keys that have all their bits in a bitmap.
+// The files say what each takes and answers.
 pub(super) static TEST: Script = Script::new("test.lua", lua!("test"));
-
-/// Sets the bits of keys in a bitmap.
 pub(super) static SET: Script = Script::new("set.lua", lua!("set"));
-
-/// Finds the keys that have all their bits in one of the bitmaps of a growing filter.
 pub(super) static TEST_GROWING: Script = Script::new("test_growing.lua", lua!("cursor", "test_growing"));
-
-/// Sets the bits of keys in the last bitmap of a growing filter, and lets it grow.
 pub(super) static SET_GROWING: Script = Script::new("set_growing.lua", lua!("cursor", "set_growing"));
-
-/// Empties a growing filter.
 pub(super) static CLEAR_GROWING: Script = Script::new("clear_growing.lua", lua!("cursor", "clear_growing"));
-
-/// Lets a growing filter expire.
 pub(super) static EXPIRE_GROWING: Script = Script::new("expire_growing.lua", lua!("cursor", "expire_growing"));
-
-/// [`TEST`] if the filter's configuration is the caller's.
 pub(super) static TEST_CONFIGURED: Script = Script::new("test.lua", lua!("configured", "test"));
-
-/// [`SET`] if the filter's configuration is the caller's.
 pub(super) static SET_CONFIGURED: Script = Script::new("set.lua", lua!("configured", "expire_bitmap", "set"));
-
-/// Writes a configuration.
 pub(super) static CONFIGURE: Script = Script::new("configure.lua", lua!("configure"));
-
-/// Gives keys new names.
 pub(super) static RENAME: Script = Script::new("rename.lua", lua!("rename"));
-
-/// Gives a growing filter new names.
 pub(super) static RENAME_GROWING: Script = Script::new("rename_growing.lua", lua!("cursor", "rename_growing"));
-
-/// The chunks of a bitmap that differ from the caller's.
 pub(super) static CHANGED: Script = Script::new("changed.lua", lua!("changed"));
 
 impl Script {

@@ -115,8 +115,10 @@
 //! | the server is a replica | lookups and copies work; writes are an error, [`is_read_only`](BitmapError::is_read_only) |
 //! | no server, or the connection breaks | an error, [`is_unreachable`](BitmapError::is_unreachable); the insert may have been done, and to do it again does no harm |
 //! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` takes no higher offset |
-//! | the cursor is not a number in 0 to 1023 | an error that names it |
+//! | the cursor is not a number in 0 to 1023, or is missing though the filter has grown | an error that names it |
 //! | the configuration of a filter of Redisson's says another size | an error that names both, [`is_other_configuration`](BitmapError::is_other_configuration) |
+//! | a bitmap of Redisson's without its configuration | an error, [`is_unconfigured`](BitmapError::is_unconfigured), but of `clear` and `expire` |
+//! | `scrapy`: a key is not UTF-8 | an insert is an error, a lookup does not find it |
 //! | another size or number of functions than the other programs', elsewhere | **no error**, and keys are not found: the bitmap does not record them. A copy fails if the bitmap is longer than the layout |
 //! | a reply of another kind | an error that quotes its beginning, as all errors here do |
 //! | the last bitmap but one of a growing filter is evicted or expires | its keys are not found |

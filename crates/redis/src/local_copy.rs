@@ -3,8 +3,6 @@
 //! sends only the chunks that changed.
 
 use crate::RedisBitmap;
-#[cfg(feature = "tokio")]
-use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, Kind, Report};
 use crate::layout::MAX_BITS;
@@ -107,20 +105,6 @@ impl LocalBitmap {
     ///
     /// `true` ends in an `Acquire`, which pairs with the `Release` of the refresh that set the
     /// bits: everything that the refreshing thread had done before is visible.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_connection()?;
-    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
-    /// filter.insert(&mut connection, &17i64)?;
-    /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
-    /// assert!(copy.contains(&17i64) && !copy.contains(&18i64));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
@@ -230,46 +214,8 @@ impl LocalBitmap {
     ///
     /// Fails as [`fetch_local`](RedisBitmap::fetch_local) does. The copy keeps what came before the
     /// error.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_connection()?;
-    /// let filter = RedisBitmap::scrapy("filter", 20, 6)?;
-    /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
-    /// filter.insert(&mut connection, "hello")?;
-    /// assert!(copy.refresh(&mut connection)?.changed);
-    /// assert!(copy.contains("hello"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn refresh(&self, connection: &mut dyn ConnectionLike) -> Result<Refreshed, BitmapError> {
         now(self.pull(&mut Blocking(connection)))
-    }
-
-    /// [`refresh`](Self::refresh) by an asynchronous connection, with the same errors.
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// let copy = filter.fetch_local_async(&mut connection, 1 << 20).await?;
-    /// filter.insert_async(&mut connection, "ann").await?;
-    /// assert!(copy.refresh_async(&mut connection).await?.changed);
-    /// assert!(copy.contains("ann"));
-    /// # Ok(()) }
-    /// ```
-    #[cfg(feature = "tokio")]
-    pub async fn refresh_async<C>(&self, connection: &mut C) -> Result<Refreshed, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-    {
-        self.pull(&mut Async(connection)).await
     }
 
     pub(super) async fn fetch(
@@ -288,7 +234,7 @@ impl LocalBitmap {
         Ok(copy)
     }
 
-    async fn pull(&self, connection: &mut impl Connection) -> Result<Refreshed, BitmapError> {
+    pub(super) async fn pull(&self, connection: &mut impl Connection) -> Result<Refreshed, BitmapError> {
         // Counted before the server is asked: another refresh may hear later than this one that the
         // filter has grown, and add the bitmap.
         let here = self.bitmaps();
@@ -366,6 +312,7 @@ impl RedisBitmap {
     /// filter.insert(&mut connection, "ann")?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
     /// assert!(copy.contains("ann") && !copy.contains("eve"));
+    /// assert_eq!(copy.memory_bytes(), 2560);
     ///
     /// let error = filter.fetch_local(&mut connection, 1000).unwrap_err();
     /// assert_eq!(
@@ -376,28 +323,6 @@ impl RedisBitmap {
     /// ```
     pub fn fetch_local(&self, connection: &mut dyn ConnectionLike, limit: usize) -> Result<LocalBitmap, BitmapError> {
         now(LocalBitmap::fetch(&mut Blocking(connection), self.clone(), limit))
-    }
-
-    /// [`fetch_local`](Self::fetch_local).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// filter.insert_async(&mut connection, "ann").await?;
-    /// let copy = filter.fetch_local_async(&mut connection, 1 << 20).await?;
-    /// assert!(copy.contains("ann") && !copy.contains("eve"));
-    /// # Ok(()) }
-    /// ```
-    #[cfg(feature = "tokio")]
-    pub async fn fetch_local_async<C>(&self, connection: &mut C, limit: usize) -> Result<LocalBitmap, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-    {
-        LocalBitmap::fetch(&mut Async(connection), self.clone(), limit).await
     }
 }
 
@@ -574,17 +499,6 @@ impl LocalBitmap {
     }
 
     /// Bytes of memory that the bits take, in whole lines of 64.
-    ///
-    /// ```no_run
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_connection()?;
-    /// let copy = RedisBitmap::go_zero("filter", 20_000)?
-    ///     .fetch_local(&mut connection, 1 << 20)?;
-    /// assert_eq!(copy.memory_bytes(), 2560); // 20,000 bits are 2500 bytes
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.all_bits().map(ConcurrentBitmap::memory_bytes).sum()

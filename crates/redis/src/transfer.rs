@@ -62,21 +62,6 @@ pub trait Transfer: Commands {
     /// A [`RedisCuckoo`] also fails if it has no keys: Redis does not dump it then. And it fails if
     /// another client changed the filter meanwhile: an insert moves fingerprints, perhaps into a
     /// chunk that was sent already. Then fetch it again.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use lanebloom_formats::RedisCuckoo;
-    /// use lanebloom_redis::Transfer;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_connection()?;
-    /// redis::cmd("CF.ADD").arg("seen").arg("ann").exec(&mut connection)?;
-    ///
-    /// let seen = RedisCuckoo::fetch(&mut connection, "seen", 1 << 30)?;
-    /// assert!(seen.contains("ann") && !seen.contains("eve"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[doc(alias("BF.SCANDUMP", "CF.SCANDUMP"))]
     fn fetch(
         connection: &mut dyn ConnectionLike,
@@ -130,23 +115,6 @@ pub trait Transfer: Commands {
     /// # Errors
     ///
     /// Fails as [`store`](Self::store) does, but not if there is something at `key`.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use lanebloom_formats::RedisCuckoo;
-    /// use lanebloom_redis::Transfer;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_connection()?;
-    /// redis::cmd("CF.ADD").arg("seen").arg("eve").exec(&mut connection)?;
-    ///
-    /// let mut seen = RedisCuckoo::with_capacity(1000)?;
-    /// seen.insert("ann")?;
-    /// seen.replace(&mut connection, "seen")?;
-    /// assert!(RedisCuckoo::fetch(&mut connection, "seen", 1 << 30)? == seen);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     fn replace(&self, connection: &mut dyn ConnectionLike, key: impl AsRef<[u8]>) -> Result<(), TransferError> {
         let key = key.as_ref();
         Talk { connection, key }.put(self, "RENAME")
@@ -159,20 +127,16 @@ impl Transfer for RedisCuckoo {}
 mod sealed {
     use super::{Dumped, LoadChunks};
 
-    /// A filter with the names of its commands. Keeps [`Transfer`](super::Transfer) ours.
+    /// A filter with the beginning of its commands. Keeps [`Transfer`](super::Transfer) ours.
     pub trait Commands: Dumped {
-        const SCANDUMP: &str;
-        const LOADCHUNK: &str;
-        const EXISTS: &str;
+        const COMMANDS: &str;
 
         fn chunks(&self) -> LoadChunks<'_, Self>;
     }
 }
 
 impl Commands for RedisBloom {
-    const SCANDUMP: &str = "BF.SCANDUMP";
-    const LOADCHUNK: &str = "BF.LOADCHUNK";
-    const EXISTS: &str = "BF.EXISTS";
+    const COMMANDS: &str = "BF";
 
     fn chunks(&self) -> LoadChunks<'_, Self> {
         self.to_loadchunks()
@@ -180,9 +144,7 @@ impl Commands for RedisBloom {
 }
 
 impl Commands for RedisCuckoo {
-    const SCANDUMP: &str = "CF.SCANDUMP";
-    const LOADCHUNK: &str = "CF.LOADCHUNK";
-    const EXISTS: &str = "CF.EXISTS";
+    const COMMANDS: &str = "CF";
 
     fn chunks(&self) -> LoadChunks<'_, Self> {
         self.to_loadchunks()
@@ -264,7 +226,11 @@ impl Talk<'_> {
             [Value::Int(cursor), chunk] => Ok((*cursor, reply::bytes(std::mem::take(chunk))?)),
             others => Err(shortened(others)),
         };
-        self.ask(F::SCANDUMP, |call| _ = call.arg(key).arg(cursor), take)
+        self.ask(
+            &format!("{}.SCANDUMP", F::COMMANDS),
+            |call| _ = call.arg(key).arg(cursor),
+            take,
+        )
     }
 
     fn fetch<F: Commands>(&mut self, max_bytes: usize) -> Result<F, TransferError> {
@@ -313,9 +279,14 @@ impl Talk<'_> {
     fn load_as<F: Commands>(&mut self, name: &[u8], filter: &F, rename: &str) -> Result<(), TransferError> {
         // First a command without bytes: a server without the module repeats the bytes of a chunk
         // in its error, and the client takes them for broken text.
-        self.ask(F::EXISTS, |call| _ = call.arg(name).arg(""), flag)?;
+        self.ask(
+            &format!("{}.EXISTS", F::COMMANDS),
+            |call| _ = call.arg(name).arg(""),
+            flag,
+        )?;
+        let load = format!("{}.LOADCHUNK", F::COMMANDS);
         for (cursor, chunk) in filter.chunks() {
-            self.ask(F::LOADCHUNK, |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
+            self.ask(&load, |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
             self.ask("EXPIRE", |call| _ = call.arg(name).arg(ABANDONED), flag)?;
         }
         let mut pipeline = redis::pipe();

@@ -1,264 +1,181 @@
-//! The calls of [`RedisBitmap`] over an asynchronous connection.
+//! The calls of [`RedisBitmap`] and [`LocalBitmap`] over an asynchronous connection.
 
-use super::calls::Work;
+use super::calls::{Work, work_on};
+use super::pairs::each;
 use crate::RedisBitmap;
 use crate::connection::Async;
 use crate::error::BitmapError;
+use crate::local_copy::{LocalBitmap, Refreshed};
 use lanebloom::Funnel;
+use redis::aio::ConnectionLike;
 use std::time::Duration;
 
 /// By an asynchronous connection, such as `redis::aio::MultiplexedConnection`.
 ///
 /// Each call does what its twin without `_async` does, with the same errors and panics.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use lanebloom_redis::RedisBitmap;
+/// use std::time::Duration;
+///
+/// let client = redis::Client::open("redis://127.0.0.1/")?;
+/// let connection = &mut client.get_multiplexed_async_connection().await?;
+/// let seen = RedisBitmap::go_zero("seen", 20_000)?;
+/// assert!(seen.insert_async(connection, "ann").await?);
+/// assert!(seen.contains_async(connection, "ann").await?);
+/// assert_eq!(seen.insert_batch_async(connection, &["ann", "bob"]).await?, 1);
+/// let copy = seen.fetch_local_async(connection, 1 << 20).await?;
+///
+/// let (keys, mut flags) = (["bob", "cid"], [false; 2]);
+/// seen.contains_batch_async(connection, &keys, &mut flags).await?;
+/// assert_eq!(flags, [true, false]);
+/// seen.insert_batch_flagged_async(connection, &keys, &mut flags).await?;
+/// assert_eq!(flags, [false, true]);
+/// assert!(copy.refresh_async(connection).await?.changed && copy.contains("cid"));
+///
+/// let pairs = [(&seen, "cid"), (&seen, "dan")];
+/// RedisBitmap::contains_pairs_async(connection, &pairs, &mut flags).await?;
+/// assert_eq!(flags, [true, false]);
+/// RedisBitmap::insert_pairs_async(connection, &pairs, &mut flags).await?;
+/// assert_eq!(flags, [false, true]);
+/// assert_eq!(seen.estimated_len_async(connection).await?, 4);
+///
+/// assert!(seen.expire_async(connection, Duration::from_secs(9)).await?);
+/// let other = RedisBitmap::go_zero("other", 20_000)?;
+/// assert!(seen.rename_async(connection, &other).await?);
+/// other.clear_async(connection).await?;
+/// assert!(!other.contains_async(connection, "ann").await?);
+///
+/// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
+/// assert!(users.try_init_async(connection).await?);
+/// assert!(RedisBitmap::open_redisson_async(connection, "users").await?.is_some());
+/// # Ok(()) }
+/// ```
 impl RedisBitmap {
     /// [`contains`](Self::contains).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// filter.insert_async(&mut connection, "ann").await?;
-    /// assert!(filter.contains_async(&mut connection, "ann").await?);
-    /// assert!(!filter.contains_async(&mut connection, "eve").await?);
-    /// # Ok(()) }
-    /// ```
-    pub async fn contains_async<C, K>(&self, connection: &mut C, key: &K) -> Result<bool, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-        K: Funnel + ?Sized,
-    {
+    pub async fn contains_async(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+        key: &(impl Funnel + ?Sized),
+    ) -> Result<bool, BitmapError> {
         self.work_one(&mut Async(connection), Work::Test, key).await
     }
 
     /// [`insert`](Self::insert).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
-    /// assert!(filter.insert_async(&mut connection, "ann").await?);
-    /// assert!(!filter.insert_async(&mut connection, "ann").await?);
-    /// # Ok(()) }
-    /// ```
-    pub async fn insert_async<C, K>(&self, connection: &mut C, key: &K) -> Result<bool, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-        K: Funnel + ?Sized,
-    {
+    pub async fn insert_async(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+        key: &(impl Funnel + ?Sized),
+    ) -> Result<bool, BitmapError> {
         self.work_one(&mut Async(connection), Work::Set, key).await
     }
 
     /// [`contains_batch`](Self::contains_batch).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// filter.insert_async(&mut connection, "b").await?;
-    /// let (keys, mut found) = (["a", "b"], [false; 2]);
-    /// filter.contains_batch_async(&mut connection, &keys, &mut found).await?;
-    /// assert_eq!(found, [false, true]);
-    /// # Ok(()) }
-    /// ```
-    pub async fn contains_batch_async<C, K>(
+    pub async fn contains_batch_async(
         &self,
-        connection: &mut C,
-        keys: &[K],
+        connection: &mut (impl ConnectionLike + Send),
+        keys: &[impl Funnel],
         out: &mut [bool],
-    ) -> Result<(), BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-        K: Funnel,
-    {
+    ) -> Result<(), BitmapError> {
         let found = self.work(&mut Async(connection), Work::Test, keys, out).await;
         found.map(|_| ())
     }
 
     /// [`insert_batch`](Self::insert_batch).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::guava("filter", "filter:cursor", 1000, 0.01)?;
-    /// let keys = ["a", "b", "a"];
-    /// assert_eq!(filter.insert_batch_async(&mut connection, &keys).await?, 2);
-    /// # Ok(()) }
-    /// ```
-    pub async fn insert_batch_async<C, K>(&self, connection: &mut C, keys: &[K]) -> Result<usize, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-        K: Funnel,
-    {
+    pub async fn insert_batch_async(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+        keys: &[impl Funnel],
+    ) -> Result<usize, BitmapError> {
         self.insert_batch_flagged_async(connection, keys, &mut vec![false; keys.len()])
             .await
     }
 
     /// [`insert_batch_flagged`](Self::insert_batch_flagged).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// let (keys, mut first_seen) = (["a", "a", "b"], [false; 3]);
-    /// filter
-    ///     .insert_batch_flagged_async(&mut connection, &keys, &mut first_seen)
-    ///     .await?;
-    /// assert_eq!(first_seen, [true, false, true]);
-    /// # Ok(()) }
-    /// ```
-    pub async fn insert_batch_flagged_async<C, K>(
+    pub async fn insert_batch_flagged_async(
         &self,
-        connection: &mut C,
-        keys: &[K],
+        connection: &mut (impl ConnectionLike + Send),
+        keys: &[impl Funnel],
         changed: &mut [bool],
-    ) -> Result<usize, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-        K: Funnel,
-    {
+    ) -> Result<usize, BitmapError> {
         self.work(&mut Async(connection), Work::Set, keys, changed).await
     }
 
+    /// [`contains_pairs`](Self::contains_pairs).
+    pub async fn contains_pairs_async(
+        connection: &mut (impl ConnectionLike + Send),
+        pairs: &[(&Self, impl Funnel)],
+        out: &mut [bool],
+    ) -> Result<(), BitmapError> {
+        let found = work_on(&mut Async(connection), Work::Test, each(pairs), out).await;
+        found.map(|_| ())
+    }
+
+    /// [`insert_pairs`](Self::insert_pairs).
+    pub async fn insert_pairs_async(
+        connection: &mut (impl ConnectionLike + Send),
+        pairs: &[(&Self, impl Funnel)],
+        changed: &mut [bool],
+    ) -> Result<usize, BitmapError> {
+        work_on(&mut Async(connection), Work::Set, each(pairs), changed).await
+    }
+
     /// [`clear`](Self::clear).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// filter.insert_async(&mut connection, "a").await?;
-    /// filter.clear_async(&mut connection).await?;
-    /// assert!(!filter.contains_async(&mut connection, "a").await?);
-    /// # Ok(()) }
-    /// ```
-    pub async fn clear_async<C>(&self, connection: &mut C) -> Result<(), BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-    {
+    pub async fn clear_async(&self, connection: &mut (impl ConnectionLike + Send)) -> Result<(), BitmapError> {
         self.remove(&mut Async(connection)).await
     }
 
     /// [`expire`](Self::expire).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// use std::time::Duration;
-    ///
-    /// let after = Duration::from_secs(9);
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// assert!(!filter.expire_async(&mut connection, after).await?);
-    /// filter.insert_async(&mut connection, "a").await?;
-    /// assert!(filter.expire_async(&mut connection, after).await?);
-    /// # Ok(()) }
-    /// ```
-    pub async fn expire_async<C>(&self, connection: &mut C, after: Duration) -> Result<bool, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-    {
+    pub async fn expire_async(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+        after: Duration,
+    ) -> Result<bool, BitmapError> {
         self.let_expire(&mut Async(connection), after).await
     }
 
+    /// [`rename`](Self::rename).
+    pub async fn rename_async(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+        to: &Self,
+    ) -> Result<bool, BitmapError> {
+        self.give_name(&mut Async(connection), to).await
+    }
+
     /// [`open_redisson`](Self::open_redisson).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let made = RedisBitmap::redisson("users", 1000, 0.01)?;
-    /// made.insert_async(&mut connection, "ann").await?;
-    /// let users = RedisBitmap::open_redisson_async(&mut connection, "users").await?;
-    /// assert!(users.unwrap().contains_async(&mut connection, "ann").await?);
-    /// # Ok(()) }
-    /// ```
-    pub async fn open_redisson_async<C>(connection: &mut C, name: impl AsRef<[u8]>) -> Result<Option<Self>, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-    {
+    pub async fn open_redisson_async(
+        connection: &mut (impl ConnectionLike + Send),
+        name: impl AsRef<[u8]>,
+    ) -> Result<Option<Self>, BitmapError> {
         Self::open(&mut Async(connection), name.as_ref()).await
     }
 
     /// [`try_init`](Self::try_init).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
-    /// assert!(users.try_init_async(&mut connection).await?);
-    /// assert!(!users.try_init_async(&mut connection).await?);
-    /// # Ok(()) }
-    /// ```
-    pub async fn try_init_async<C>(&self, connection: &mut C) -> Result<bool, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-    {
+    pub async fn try_init_async(&self, connection: &mut (impl ConnectionLike + Send)) -> Result<bool, BitmapError> {
         self.configure(&mut Async(connection)).await
     }
 
     /// [`estimated_len`](Self::estimated_len).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// filter.insert_async(&mut connection, "a").await?;
-    /// assert_eq!(filter.estimated_len_async(&mut connection).await?, 1);
-    /// # Ok(()) }
-    /// ```
-    pub async fn estimated_len_async<C>(&self, connection: &mut C) -> Result<u64, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-    {
+    pub async fn estimated_len_async(&self, connection: &mut (impl ConnectionLike + Send)) -> Result<u64, BitmapError> {
         self.estimate(&mut Async(connection)).await
     }
 
-    /// [`rename`](Self::rename).
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let seen = RedisBitmap::go_zero("seen", 20_000)?;
-    /// let next = RedisBitmap::go_zero("seen:next", 20_000)?;
-    /// next.insert_async(&mut connection, "a").await?;
-    /// assert!(next.rename_async(&mut connection, &seen).await?);
-    /// assert!(seen.contains_async(&mut connection, "a").await?);
-    /// # Ok(()) }
-    /// ```
-    pub async fn rename_async<C>(&self, connection: &mut C, to: &Self) -> Result<bool, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-    {
-        self.give_name(&mut Async(connection), to).await
+    /// [`fetch_local`](Self::fetch_local).
+    pub async fn fetch_local_async(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+        limit: usize,
+    ) -> Result<LocalBitmap, BitmapError> {
+        LocalBitmap::fetch(&mut Async(connection), self.clone(), limit).await
+    }
+}
+
+impl LocalBitmap {
+    /// [`refresh`](Self::refresh) by an asynchronous connection. The example above
+    /// [`RedisBitmap::contains_async`] calls it.
+    pub async fn refresh_async(&self, connection: &mut (impl ConnectionLike + Send)) -> Result<Refreshed, BitmapError> {
+        self.pull(&mut Async(connection)).await
     }
 }

@@ -2,8 +2,6 @@
 
 use super::calls::{Work, work_on};
 use crate::RedisBitmap;
-#[cfg(feature = "tokio")]
-use crate::connection::Async;
 use crate::connection::{Blocking, now};
 use crate::error::BitmapError;
 use lanebloom::Funnel;
@@ -77,65 +75,10 @@ impl RedisBitmap {
     ) -> Result<usize, BitmapError> {
         now(work_on(&mut Blocking(connection), Work::Set, each(pairs), changed))
     }
-
-    /// [`contains_pairs`](Self::contains_pairs) by an asynchronous connection.
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// filter.insert_async(&mut connection, "a").await?;
-    /// let (pairs, mut found) = ([(&filter, "a"), (&filter, "b")], [false; 2]);
-    /// RedisBitmap::contains_pairs_async(&mut connection, &pairs, &mut found).await?;
-    /// assert_eq!(found, [true, false]);
-    /// # Ok(()) }
-    /// ```
-    #[cfg(feature = "tokio")]
-    pub async fn contains_pairs_async<C, K>(
-        connection: &mut C,
-        pairs: &[(&Self, K)],
-        out: &mut [bool],
-    ) -> Result<(), BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-        K: Funnel,
-    {
-        work_on(&mut Async(connection), Work::Test, each(pairs), out)
-            .await
-            .map(|_| ())
-    }
-
-    /// [`insert_pairs`](Self::insert_pairs) by an asynchronous connection.
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_multiplexed_async_connection().await?;
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// let (pairs, mut new) = ([(&filter, "a"), (&filter, "a")], [false; 2]);
-    /// RedisBitmap::insert_pairs_async(&mut connection, &pairs, &mut new).await?;
-    /// assert_eq!(new, [true, false]);
-    /// # Ok(()) }
-    /// ```
-    #[cfg(feature = "tokio")]
-    pub async fn insert_pairs_async<C, K>(
-        connection: &mut C,
-        pairs: &[(&Self, K)],
-        changed: &mut [bool],
-    ) -> Result<usize, BitmapError>
-    where
-        C: redis::aio::ConnectionLike + Send,
-        K: Funnel,
-    {
-        work_on(&mut Async(connection), Work::Set, each(pairs), changed).await
-    }
 }
 
-fn each<'a, K>(pairs: &'a [(&'a RedisBitmap, K)]) -> impl ExactSizeIterator<Item = (&'a RedisBitmap, &'a K)> {
+pub(super) fn each<'a, K>(
+    pairs: &'a [(&'a RedisBitmap, K)],
+) -> impl ExactSizeIterator<Item = (&'a RedisBitmap, &'a K)> {
     pairs.iter().map(|(filter, key)| (*filter, key))
 }
