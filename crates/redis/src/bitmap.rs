@@ -9,7 +9,6 @@ mod pairs;
 use crate::connection::{Blocking, now};
 use crate::error::BitmapError;
 use crate::layout::{BitmapLayout, config_of};
-use calls::Work;
 use lanebloom::{BuildError, Funnel};
 use redis::ConnectionLike;
 use std::time::Duration;
@@ -76,6 +75,22 @@ enum Kept {
     },
     /// In a bitmap for each number up to the cursor, by scripts.
     Growing { cursor: Vec<u8> },
+}
+
+/// The operation on the bits of keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Test,
+    Set,
+}
+
+impl Work {
+    fn command(self) -> &'static str {
+        match self {
+            Self::Test => "GETBIT",
+            Self::Set => "SETBIT",
+        }
+    }
 }
 
 /// The layouts.

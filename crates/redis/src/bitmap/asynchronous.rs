@@ -1,6 +1,7 @@
 //! The calls of [`RedisBitmap`] and [`LocalBitmap`] over an asynchronous connection.
 
-use super::calls::{Work, work_on};
+use super::Work;
+use super::calls::work_on;
 use super::pairs::each;
 use crate::RedisBitmap;
 use crate::connection::Async;

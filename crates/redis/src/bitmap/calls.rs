@@ -1,7 +1,7 @@
 //! The commands of [`RedisBitmap`], over any connection: keys to offsets, offsets to commands,
 //! replies to answers.
 
-use super::{Kept, milliseconds};
+use super::{Kept, Work, milliseconds};
 use crate::RedisBitmap;
 use crate::connection::{self, Connection, Script, Talk, lossy};
 use crate::error::{BitmapError, Kind, Report};
@@ -22,22 +22,6 @@ const GREATEST_CURSOR: u64 = 1023;
 const ATTEMPTS: usize = 5;
 /// The fields of a configuration of Redisson's.
 const CONFIGURATION: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
-
-/// The operation on the bits of keys.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Work {
-    Test,
-    Set,
-}
-
-impl Work {
-    fn command(self) -> &'static str {
-        match self {
-            Self::Test => "GETBIT",
-            Self::Set => "SETBIT",
-        }
-    }
-}
 
 /// Keys of one filter on their way.
 struct Part<'a> {

@@ -1,6 +1,7 @@
 //! Many keys over many bitmaps: pairs of a [`RedisBitmap`] and a key, one round trip for all.
 
-use super::calls::{Work, work_on};
+use super::Work;
+use super::calls::work_on;
 use crate::RedisBitmap;
 use crate::connection::{Blocking, now};
 use crate::error::BitmapError;
