@@ -74,6 +74,17 @@ fn others_of_each(end: &str) -> Vec<RedisBitmap> {
     ]
 }
 
+/// A filter of each layout that finds nearly no absent key. The Redis keys have this hash tag.
+pub(crate) fn every_layout(tag: &str) -> Vec<RedisBitmap> {
+    vec![
+        RedisBitmap::guava(format!("{{{tag}}}guava"), format!("{{{tag}}}cursor"), 50, 1e-9).unwrap(),
+        RedisBitmap::jedis(format!("{{{tag}}}jedis"), 5000, 1e-6).unwrap(),
+        RedisBitmap::go_zero(format!("{{{tag}}}go-zero"), 200_000).unwrap(),
+        RedisBitmap::scrapy(format!("{{{tag}}}scrapy"), 20, 6).unwrap(),
+        RedisBitmap::redisson(format!("{{{tag}}}redisson"), 5000, 1e-6).unwrap(),
+    ]
+}
+
 /// The answers to a batch of inserts, whose number of new keys is right.
 pub(crate) fn inserts(filter: &RedisBitmap, connection: &mut Connection, keys: &[impl Funnel]) -> Vec<bool> {
     let mut changed = vec![true; keys.len()];

@@ -5,6 +5,7 @@
 mod cluster;
 
 use crate::common::{SetAtEnd, number};
+use crate::redis_bitmaps::every_layout;
 use crate::redis_server::{Redis, Server, server_with_bloom, try_ask};
 use cluster::{Cluster, until};
 use lanebloom::{ConcurrentBloom, WindowedBloom};
@@ -38,17 +39,6 @@ fn connect(cluster: &Cluster) -> ClusterConnection {
     client.build().unwrap().get_connection().unwrap()
 }
 
-/// A filter of each layout, whose keys have this hash tag.
-fn one_of_each(tag: &str) -> Vec<RedisBitmap> {
-    vec![
-        RedisBitmap::guava(format!("{{{tag}}}guava"), format!("{{{tag}}}cursor"), 50, 1e-9).unwrap(),
-        RedisBitmap::jedis(format!("{{{tag}}}jedis"), 5000, 1e-6).unwrap(),
-        RedisBitmap::go_zero(format!("{{{tag}}}go-zero"), 200_000).unwrap(),
-        RedisBitmap::scrapy(format!("{{{tag}}}scrapy"), 20, 6).unwrap(),
-        RedisBitmap::redisson(format!("{{{tag}}}redisson"), 5000, 1e-6).unwrap(),
-    ]
-}
-
 /// A key that looks random, and is long enough for the sums of `scrapy`.
 fn key(round: u64, i: u64) -> String {
     let digits = |part| format!("{:016x}", number(1000 * part + 10 * round + i));
@@ -68,7 +58,7 @@ fn a_node_refuses_what_another_has() {
     let mut connection = cluster.nodes[0].connection();
     let slot = cluster.slot_of(&there);
     let node = format!("127.0.0.1:{}", cluster.nodes[1].port());
-    for (ours, theirs) in one_of_each(&here).iter().zip(&one_of_each(&there)) {
+    for (ours, theirs) in every_layout(&here).iter().zip(&every_layout(&there)) {
         // All of it works with what the node has.
         assert!(ours.insert(&mut connection, "a").unwrap());
         assert!(ours.contains(&mut connection, "a").unwrap());
@@ -142,7 +132,7 @@ fn a_slot_that_moves_is_an_error_of_one_nodes_client() {
     let tag = cluster.name_at(0, 3, "tag");
     let slot = cluster.slot_of(&tag);
     let [mut from, mut to] = [0, 1].map(|node| cluster.nodes[node].connection());
-    let filters = one_of_each(&tag);
+    let filters = every_layout(&tag);
     for filter in &filters {
         filter.insert(&mut from, "a").unwrap();
     }
@@ -180,7 +170,7 @@ fn a_slot_that_moves_is_an_error_of_one_nodes_client() {
 fn nothing_is_lost_while_slots_move() {
     let cluster = cluster!();
     let tags: Vec<String> = (0..3).map(|node| cluster.name_at(node, 3, "tag")).collect();
-    let filters: Vec<RedisBitmap> = tags.iter().flat_map(|tag| one_of_each(tag)).collect();
+    let filters: Vec<RedisBitmap> = tags.iter().flat_map(|tag| every_layout(tag)).collect();
     let (moves, done) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         let mover = scope.spawn(|| {
@@ -233,9 +223,9 @@ fn nothing_is_lost_while_slots_move() {
 
     // Copies, renames and expiry, by another connection.
     let mut connection = connect(&cluster);
-    for (filter, next) in one_of_each(&tags[0])
+    for (filter, next) in every_layout(&tags[0])
         .iter()
-        .zip(&one_of_each(&format!("x}}{{{}", tags[0])))
+        .zip(&every_layout(&format!("x}}{{{}", tags[0])))
     {
         let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
         assert!(copy.contains(&key(0, 0)) && !copy.contains(&key(0, 4)));
@@ -252,7 +242,7 @@ fn nothing_is_lost_while_slots_move() {
 fn a_replica_takes_over() {
     let mut cluster = cluster!();
     let tag = cluster.name_at(0, 3, "tag");
-    let filters = one_of_each(&tag);
+    let filters = every_layout(&tag);
     let mut connection = connect(&cluster);
     let mut one_nodes = cluster.nodes[0].connection();
     let replica = cluster.add_replica(0, Server::default());

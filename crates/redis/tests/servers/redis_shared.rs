@@ -552,26 +552,6 @@ fn a_server_that_takes_nothing_still_gives() {
     }
 }
 
-/// The other protocol, and another database.
-#[test]
-fn it_speaks_resp3() {
-    let redis = server!();
-    let connect = |url: String| node_of(redis::Client::open(url).unwrap(), filter(KEYS)).unwrap();
-    let one = connect(format!("{}?protocol=resp3", redis.url()));
-    insert(&one, 0..40_000);
-    sync(&one);
-    let (new, elsewhere) = (
-        connect(format!("{}?protocol=resp3", redis.url())),
-        connect(format!("{}1", redis.url())),
-    );
-    assert!(**one.filter() == **new.filter() && **one.filter() == **node(&redis).filter());
-    assert_eq!(elsewhere.fill_ratio(), 0.0);
-    insert(&one, 40_000..40_010);
-    sync(&one);
-    sync(&new);
-    assert_eq!(missing(&new, 0..40_010), 0);
-}
-
 /// Cut at every kind of place: in the call's beginning, in the middle of a push, before the answer,
 /// in its middle.
 #[test]
@@ -752,7 +732,8 @@ fn a_demoted_server_is_left() {
     assert_eq!(missing(&node(&new), 0..200), 0);
 }
 
-/// By a password, with a user and without, in both protocols; and by a socket that is a file.
+/// By a password, with a user and without, in both protocols; by a socket that is a file; and to
+/// another database.
 #[test]
 fn it_logs_in() {
     let folder = tempfile::tempdir().unwrap();
@@ -763,8 +744,9 @@ fn it_logs_in() {
     let mut key = 0;
     let mut exchanges = |url: String| {
         let one = node_of(redis::Client::open(url).unwrap(), filter(KEYS))?;
-        insert(&one, key..key + 10);
-        key += 10;
+        // Whole chunks.
+        insert(&one, key..key + 12_000);
+        key += 12_000;
         one.sync(PATIENCE)?;
         let new = node(&redis);
         assert_eq!(missing(&new, 0..key), 0);
@@ -789,6 +771,8 @@ fn it_logs_in() {
         assert_eq!(missing(&right.unwrap(), 0..10), 0);
         assert!(none.unwrap_err().to_string().contains("NOAUTH"));
     }
+    let client = redis::Client::open(format!("redis://127.0.0.1:{port}/1"));
+    assert_eq!(node_of(client.unwrap(), filter(KEYS)).unwrap().fill_ratio(), 0.0);
     let error = exchanges(format!("redis://127.0.0.1:{port}/99")).unwrap_err();
     assert!(error.to_string().contains("out of range"), "{error}");
 }
@@ -851,23 +835,8 @@ fn what_is_no_shared_filter_is_an_error() {
     sync(&new);
     assert!(**new.filter() == **node(&redis).filter() && **new.filter() != **one.filter());
     sync(&one);
-    // Versions and chunks, which a new node reads.
+    // A chunk, which a new node reads.
     let connect = || node_of(redis.client(), filter(KEYS)).unwrap_err().to_string();
-    for (chunk, version) in [
-        ("99", "1-1"),
-        ("18446744073709551615", "1-1"),
-        ("x", "1-1"),
-        ("0", "1"),
-        ("0", "-"),
-    ] {
-        redis.ask::<()>(&["HSET", "{ids}:versions", chunk, version]);
-        let error = connect();
-        assert!(
-            error.contains("{ids}:versions was not written by a shared filter: "),
-            "{error}"
-        );
-        redis.ask::<()>(&["HDEL", "{ids}:versions", chunk]);
-    }
     redis.ask::<()>(&["HSET", "{ids}:versions", "15", "9-9"]);
     redis.ask::<()>(&["SET", "{ids}:15", &"x".repeat(8000)]);
     assert!(connect().contains("{ids}:15 was not written by a shared filter: the chunk is longer"));
@@ -937,8 +906,18 @@ fn a_server_that_answers_without_sense_is_an_error() {
         }
     }
     assert!(answers(vec![list(vec![text("")])]).contains("the reply of the script is too short"));
-    let far = [text(""), text("1-1"), text("99"), text("1-1")];
-    assert!(answers(vec![list(far.into())]).contains("a chunk is none of the filter's"));
+    for (chunk, version, says) in [
+        ("99", "1-1", "a chunk is none of the filter's"),
+        ("18446744073709551615", "1-1", "a chunk is none of the filter's"),
+        ("x", "1-1", "a chunk is none of the filter's"),
+        ("0", "1", "a version is not the id of a stream entry"),
+        ("0", "-", "a version is not the id of a stream entry"),
+    ] {
+        let state = [text(""), text("1-1"), text(chunk), text(version)];
+        let error = answers(vec![list(state.into())]);
+        let foreign = "{fuzz}:versions was not written by a shared filter: ";
+        assert_eq!(error, format!("{foreign}{says}"));
+    }
     let two = [text("1-1"), text(""), text("1-1"), text("")];
     for chunks in [vec![], vec![text("1-1"); 3], two.into()] {
         assert!(answers(vec![state(), list(chunks)]).contains("the reply has "));

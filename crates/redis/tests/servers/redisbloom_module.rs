@@ -5,7 +5,7 @@
 
 use crate::common::number;
 use crate::mock::{Mock, Request, meanwhile};
-use crate::redis_server::{ask, bloom_server, server_with_bloom};
+use crate::redis_server::{ask, bloom_server};
 use lanebloom_formats::RedisBloom;
 use lanebloom_formats::redisbloom::Builder;
 use lanebloom_redis::Transfer;
@@ -431,19 +431,6 @@ fn a_server_without_the_module_says_so() {
         assert!(error.to_string().starts_with(says), "{error}");
         assert!(!error.is_missing() && error.source().is_some());
     }
-}
-
-#[test]
-fn a_replica_takes_no_filter() {
-    // A replica of a server that does not exist.
-    let replica = server!(server_with_bloom()).argument("--replicaof");
-    let server = server!(replica.argument("127.0.0.1 1").start());
-    let connection = &mut server.connection();
-    let error = some_filter().store(connection, "a").unwrap_err();
-    let says = r#""a": the server is a replica that takes no writes: "#;
-    assert!(error.to_string().starts_with(says), "{error}");
-    let error = RedisBloom::fetch(connection, "a", 1 << 20).unwrap_err();
-    assert!(error.is_missing());
 }
 
 /// A filter in use: all that was in it before is in the copy, wherever it grew meanwhile.

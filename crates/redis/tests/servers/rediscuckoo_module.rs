@@ -150,34 +150,6 @@ fn answers_growth_and_dumps_are_the_modules() {
     }
 }
 
-#[test]
-fn transfers_tell_what_is_wrong() {
-    let server = server!(bloom_server());
-    let connection = &mut server.connection();
-    let fetch = |connection: &mut Connection, key: &str| RedisCuckoo::fetch(connection, key, 1 << 20);
-    assert!(fetch(connection, "none").unwrap_err().is_missing());
-    ask::<()>(connection, &["BF.ADD", "bloom", "a"]);
-    let error = fetch(connection, "bloom").unwrap_err();
-    assert!(
-        !error.is_missing() && error.to_string().starts_with("\"bloom\""),
-        "{error}"
-    );
-    let mut ours = RedisCuckoo::with_capacity(1 << 21).unwrap();
-    ours.insert("ann").unwrap();
-    ours.store(connection, "f").unwrap();
-    assert!(ours.store(connection, "f").unwrap_err().is_taken());
-    let error = fetch(connection, "f").unwrap_err();
-    let text = "2097152 bytes, more than the limit of 1048576";
-    assert!(error.to_string().contains(text), "{error}");
-    let mut other = RedisCuckoo::with_capacity(8).unwrap();
-    other.insert("bob").unwrap();
-    other.replace(connection, "f").unwrap();
-    assert!(fetch(connection, "f").unwrap() == other);
-    assert!(call::<bool>(connection, "CF.EXISTS", b"bob").unwrap());
-    let keys: Vec<String> = ask(connection, &["KEYS", "*"]);
-    assert_eq!(keys.len(), 2, "{keys:?}");
-}
-
 /// An insert may move a fingerprint into a chunk that was sent already. A filter without keys has
 /// no dump.
 #[test]
