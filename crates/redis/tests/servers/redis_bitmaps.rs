@@ -4,9 +4,9 @@
 
 use crate::common::{SetAtEnd, number};
 use crate::mock::Mock;
-use crate::redis_server::{Redis, Server, ask, figure};
+use crate::redis_server::{Server, ask, figure};
 use lanebloom::Funnel;
-use lanebloom_formats::guava::{GuavaBloom, UnencodedChars};
+use lanebloom_formats::guava::GuavaBloom;
 use lanebloom_redis::{BitmapError, LocalBitmap, RedisBitmap};
 use redis::{Connection, ConnectionLike, Value};
 use serde_json::Value as Json;
@@ -108,23 +108,6 @@ pub(crate) fn lookups_in(copy: &LocalBitmap, keys: &[impl Funnel]) -> Vec<bool> 
     found
 }
 
-/// The harness itself: servers of their own, gone when they are dropped.
-#[test]
-fn servers_are_apart_and_end() {
-    let one = server!();
-    let mut other = server!();
-    let port_in = |redis: &Redis| redis.ask::<Option<u16>>(&["GET", "a"]);
-    for redis in [&one, &other] {
-        redis.ask::<()>(&["SET", "a", &redis.port().to_string()]);
-    }
-    assert_eq!((port_in(&one), port_in(&other)), (Some(one.port()), Some(other.port())));
-    other.restart();
-    assert_eq!((port_in(&one), port_in(&other)), (Some(one.port()), None));
-    let client = one.client();
-    drop(one);
-    assert!(client.get_connection().is_err());
-}
-
 #[test]
 fn bits_are_the_known_ones() {
     let server = server!();
@@ -165,43 +148,6 @@ fn bits_are_the_known_ones() {
         bits_of(connection, "bf:read"),
         mitz_64("hello", 21_895, 5).into_iter().collect()
     );
-}
-
-/// For every funnel, our bits in Redis are the bits that Guava wrote on a JVM.
-#[test]
-fn bits_on_redis_are_those_of_guavas_streams() {
-    let server = server!();
-    let connection = &mut server.connection();
-    let golden: Json = serde_json::from_str(include_str!("../../../formats/tests/data/guava.json")).unwrap();
-    let mut cases = 0;
-    for case in golden["small_filters_n10_p001_128bits_k7"].as_array().unwrap() {
-        if case["strategy"] != "MITZ_64" {
-            continue;
-        }
-        let filter = RedisBitmap::guava("small", "small:cursor", 10, 0.01).unwrap();
-        match case["keys"].as_str().unwrap() {
-            "int 1,2,3" => filter.insert_batch(connection, &[1i32, 2, 3]),
-            "int -1" => filter.insert_batch(connection, &[-1i32]),
-            "long 1,2,3" => filter.insert_batch(connection, &[1i64, 2, 3]),
-            "utf8 hello,world" => filter.insert_batch(connection, &["hello", "world"]),
-            "unencodedChars hello,world" => filter.insert_batch(connection, &["hello", "world"].map(UnencodedChars)),
-            "bytes [] and 00010203" => filter.insert_batch(connection, &[&[][..], &[0u8, 1, 2, 3]]),
-            other => panic!("no keys {other}"),
-        }
-        .unwrap();
-        let stream = case["hex"].as_str().unwrap();
-        let words = (0..2).map(|i| u64::from_str_radix(&stream[12 + 16 * i..28 + 16 * i], 16).unwrap());
-        let set = words.enumerate().flat_map(|(i, word)| {
-            (0..64)
-                .filter(move |bit| word >> bit & 1 == 1)
-                .map(move |bit| 64 * i as u64 + bit)
-        });
-        assert_eq!(bits_of(connection, "small-0"), set.collect(), "{case}");
-        assert_eq!(ask::<u64>(connection, &["STRLEN", "small-0"]), 16);
-        filter.clear(connection).unwrap();
-        cases += 1;
-    }
-    assert_eq!(cases, 6);
 }
 
 /// Every bit of hundreds of keys, in lengths that are no multiple of anything, beside the formulas

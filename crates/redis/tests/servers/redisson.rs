@@ -283,24 +283,15 @@ fn a_bitmap_expires_with_its_configuration() {
     let left =
         |connection: &mut Connection| ["seen", "{seen}:config"].map(|key| ask::<i64>(connection, &["PTTL", key]));
     let filter = RedisBitmap::redisson("seen", 500, 0.01).unwrap();
-    let inserts: [fn(&RedisBitmap, &mut Connection); 3] = [
-        |filter, connection| assert!(filter.insert(connection, "a").unwrap()),
-        |filter, connection| assert_eq!(filter.insert_batch(connection, &["a", "b"]).unwrap(), 2),
-        |filter, connection| {
-            RedisBitmap::insert_pairs(connection, &[(filter, "a")], &mut [false]).unwrap();
-        },
-    ];
-    for insert in inserts {
-        assert!(filter.try_init(connection).unwrap());
-        assert!(filter.expire(connection, Duration::from_secs(99)).unwrap());
-        insert(&filter, connection);
-        assert!(left(connection).iter().all(|left| (1..=99_000).contains(left)));
-        ask::<()>(connection, &["PERSIST", "seen"]);
-        filter.insert(connection, "c").unwrap();
-        assert!(left(connection).iter().all(|left| (1..=99_000).contains(left)));
-        assert!(filter.contains(connection, "a").unwrap() && filter.contains(connection, "c").unwrap());
-        filter.clear(connection).unwrap();
-    }
+    assert!(filter.try_init(connection).unwrap());
+    assert!(filter.expire(connection, Duration::from_secs(99)).unwrap());
+    assert!(filter.insert(connection, "a").unwrap());
+    assert!(left(connection).iter().all(|left| (1..=99_000).contains(left)));
+    ask::<()>(connection, &["PERSIST", "seen"]);
+    filter.insert(connection, "c").unwrap();
+    assert!(left(connection).iter().all(|left| (1..=99_000).contains(left)));
+    assert!(filter.contains(connection, "a").unwrap() && filter.contains(connection, "c").unwrap());
+    filter.clear(connection).unwrap();
     // No old key comes back.
     filter.try_init(connection).unwrap();
     filter.expire(connection, Duration::from_millis(20)).unwrap();
@@ -324,13 +315,9 @@ fn a_bitmap_without_its_configuration_is_an_error() {
     let bits = bits_of(connection, "seen");
     ask::<()>(connection, &["DEL", "{seen}:config"]);
     let to = RedisBitmap::redisson("to", 500, 0.01).unwrap();
-    let pairs = [(&filter, "a")];
     for error in [
         filter.contains(connection, "a").unwrap_err(),
-        filter.contains_batch(connection, &["a"], &mut [false]).unwrap_err(),
-        RedisBitmap::contains_pairs(connection, &pairs, &mut [false]).unwrap_err(),
         filter.insert(connection, "b").unwrap_err(),
-        RedisBitmap::insert_pairs(connection, &pairs, &mut [false]).unwrap_err(),
         filter.try_init(connection).unwrap_err(),
         RedisBitmap::open_redisson(connection, "seen").unwrap_err(),
         filter.estimated_len(connection).unwrap_err(),

@@ -1,14 +1,12 @@
 //! Nodes that are processes: this program again, which takes its commands as lines.
 
-use super::{KEYS, PATIENCE, asks, assert_as_without, filter, insert, measure, missing, node, sync};
+use super::{KEYS, PATIENCE, filter, insert, missing, node, sync};
 use crate::redis_server::{Redis, Server, skip};
 use lanebloom_redis::SharedBloom;
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::ops::Range;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -79,10 +77,6 @@ impl Process {
         assert_eq!(self.tell(&format!("sync {}", PATIENCE.as_millis())), "done");
     }
 
-    fn measured(&mut self) -> u64 {
-        self.tell("measured").parse().unwrap()
-    }
-
     pub(super) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -107,7 +101,6 @@ fn node_process() {
     let node = builder.connect(client, filter(KEYS)).unwrap();
     let answer = |text: &str| println!("{ANSWER}{text}");
     answer("ready");
-    let mut measuring = None;
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
         let mut words = line.split(' ');
@@ -142,17 +135,6 @@ fn node_process() {
                     answer(&(first + 100).to_string());
                 }
             }
-            "measure" => {
-                let done = Arc::new(AtomicBool::new(false));
-                let (filter, its_done) = (Arc::clone(node.filter()), Arc::clone(&done));
-                measuring = Some((done, thread::spawn(move || measure(asks(&filter), &its_done))));
-                answer("done");
-            }
-            "measured" => {
-                let (done, thread) = measuring.take().unwrap();
-                done.store(true, Ordering::Relaxed);
-                answer(&thread.join().unwrap().to_string());
-            }
             _ => panic!("{order}"),
         }
     }
@@ -169,18 +151,13 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
     let keys = |i: u64, from: u64, to: u64| (i * 1_000_000 + from)..(i * 1_000_000 + to);
     for (i, node) in (0..).zip(&mut nodes) {
         node.insert(keys(i, 0, 1000));
-        node.tell("measure");
         node.sync();
     }
     gone.insert(keys(9, 0, 1000));
     gone.sync();
-    let without: Vec<u64> = nodes.iter_mut().map(Process::measured).collect();
     // Nobody has pulled these yet, perhaps; the server has them in its file, and no other place.
     gone.insert(keys(9, 1000, 1500));
     gone.sync();
-    for node in &mut nodes {
-        node.tell("measure");
-    }
     redis.kill();
     gone.kill();
     for (i, node) in (0..).zip(&mut nodes) {
@@ -193,9 +170,6 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
     redis.restart();
     for node in &mut nodes {
         node.sync();
-    }
-    for (node, without) in nodes.iter_mut().zip(without) {
-        assert_as_without(node.measured(), without);
     }
     let new = super::node(&redis);
     for node in &mut nodes {

@@ -541,27 +541,6 @@ fn a_generation_vanishes_from_the_server_after_its_last_use() {
     assert!((first..first + 13).all(|number| seen.contains(&number)), "{seen:?}");
 }
 
-/// A node whose clock is behind needs a generation for longer, and all of it.
-#[test]
-fn a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it() {
-    let redis = server!();
-    let (ahead, behind) = (Clock::at(START + PERIOD - 1), Clock::at(START));
-    let (one, other) = (node(&redis, &ahead), node(&redis, &behind));
-    insert(&one, 0..10);
-    sync(&one);
-    sync(&other);
-    insert(&one, 1000..5000);
-    sync(&one);
-    // In every chunk there is a key; what this one pushes is in one or two.
-    insert(&other, 5000..5001);
-    sync(&other);
-    let generation = START / PERIOD;
-    for role in ["meta", "log", "versions", "0", "7", "15"] {
-        let left: u64 = redis.ask(&["PTTL", &format!("{{recent}}:{generation}:{role}")]);
-        assert!(left > GENERATIONS * PERIOD + PERIOD / 2, "{role}: {left} ms");
-    }
-}
-
 /// A server's clock may be set forward: chunks that went before what says that they are there would
 /// be missed by nobody. So all keys of a generation go at one moment, whenever they were written,
 /// and by whom.
@@ -590,7 +569,7 @@ fn a_generation_vanishes_as_a_whole() {
             ends.len() > 3 && ends.iter().all(|end| *end == ends[0]),
             "{push}: {ends:?}"
         );
-        assert!(ends[0] >= greatest);
+        assert!(ends[0] >= greatest + if push == 5 { PERIOD / 4 } else { 0 });
         greatest = ends[0];
     }
 }
@@ -681,51 +660,6 @@ fn the_servers_memory_does_not_grow_over_rotations() {
     // nodes have forgotten it.
     drop((one, other));
     wait_until(|| count() == 0);
-}
-
-/// By the time of day, in the background, for some dozens of generations: the server keeps as many
-/// as there are, and those that are about to go.
-#[test]
-fn by_the_time_of_day_the_server_keeps_what_is_visible() {
-    let redis = server!();
-    let connect = || {
-        let builder = WindowedBloom::builder().expected_keys(1000).generations(3);
-        let filter = builder
-            .window(Duration::from_millis(100))
-            .time_of_day()
-            .build()
-            .unwrap();
-        let shared = SharedBloom::builder("recent").interval(Duration::from_millis(5));
-        shared.connect_window(redis.client(), filter).unwrap()
-    };
-    let (one, other) = (connect(), connect());
-    let mut all = Vec::new();
-    let began = Instant::now();
-    for key in 0.. {
-        one.insert(&number(key));
-        thread::sleep(Duration::from_millis(2));
-        for number in generations(&redis) {
-            if !all.contains(&number) {
-                all.push(number);
-            }
-        }
-        if all.len() > 15 && other.stats().passes > 20 {
-            break;
-        }
-        assert!(began.elapsed() < PATIENCE);
-    }
-    // While it goes on: three generations that are visible, one on its way out, perhaps one ahead
-    // of a clock; each of meta, log, versions and a chunk; and what the server has not swept up
-    // yet.
-    let count = || redis.ask::<u64>(&["DBSIZE"]);
-    let mut key = 1_000_000;
-    while count() > 4 * 5 + 1 {
-        one.insert(&number(key));
-        key += 1;
-        thread::sleep(Duration::from_millis(1));
-        assert!(began.elapsed() < PATIENCE, "{:?}", keys(&redis));
-    }
-    assert!(other.stats().last_error.is_none());
 }
 
 /// The server goes away and comes back with nothing, and meanwhile generations come and go: nobody
@@ -862,20 +796,8 @@ fn what_is_no_shared_window_is_an_error() {
     insert(&one, 0..100);
     sync(&one);
     let fails = |says: &str| sync_fails(|patience| one.sync(patience), &[says]);
-    let description: String = redis.ask(&["HGET", "{recent}:meta", "description"]);
-    for (other, says) in [
-        (description.replacen('1', "2", 1), "of another version"),
-        (description.replace('x', " "), "is a window by 4 generations of 20s"),
-        ("words".into(), "describes no shared filter"),
-        (format!("{description}x"), "describes no shared filter"),
-    ] {
-        redis.ask::<()>(&["HSET", "{recent}:meta", "description", &other]);
-        if says.starts_with("is a") {
-            assert!(one.sync(PATIENCE).unwrap_err().is_incompatible());
-        } else {
-            fails(says);
-        }
-    }
+    redis.ask::<()>(&["HSET", "{recent}:meta", "description", "words"]);
+    fails("describes no shared filter");
     redis.ask::<()>(&["DEL", "{recent}:meta"]);
     redis.ask::<()>(&["LPUSH", "{recent}:meta", "x"]);
     fails("WRONGTYPE");
