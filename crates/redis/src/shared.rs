@@ -299,6 +299,26 @@ pub use window::exchange_window_over;
 /// background thread pushes once more. It ends within eight times the
 /// [timeout](SharedBuilder::timeout), and holds the filter's memory until then. If the process ends
 /// first, so does the thread: call [`close`](Self::close) if no key may be lost.
+///
+/// # Examples
+///
+/// ```no_run
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom_redis::{Shared, SharedBloom};
+/// use std::time::Duration;
+///
+/// let server = redis::Client::open("redis://127.0.0.1/")?;
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let ids: Shared<ConcurrentBloom> =
+///     SharedBloom::builder("ids").connect(server, filter)?;
+/// let for_a_thread = std::sync::Arc::clone(ids.filter());
+/// for_a_thread.insert("ann");
+/// assert!(ids.contains("ann"));
+/// ids.sync(Duration::from_secs(30))?; // from here on it is on the server
+/// assert!(ids.stats().pushed_bytes > 0 && ids.stats().last_error.is_none());
+/// assert!(!ids.is_lagging() && !ids.may_lack_keys());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Shared<F> {
     filter: Arc<F>,
     node: Node,

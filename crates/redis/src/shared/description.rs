@@ -65,19 +65,13 @@ struct SetLayout {
 
 impl fmt::Display for SetLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            blocks,
-            lines,
-            words,
-            bits,
-        } = self;
-        write!(f, "{blocks} blocks, ")?;
-        if *lines > 1 {
-            write!(f, "{lines} lines per key, ")?;
+        write!(f, "{} blocks, ", self.blocks)?;
+        if self.lines > 1 {
+            write!(f, "{} lines per key, ", self.lines)?;
         }
         // (Numbers from a server can be of any size.)
-        let words = lines.saturating_mul(*words);
-        write!(f, "{words} words per key, {bits} bits per word")
+        let words = self.lines.saturating_mul(self.words);
+        write!(f, "{words} words per key, {} bits per word", self.bits)
     }
 }
 
@@ -119,17 +113,13 @@ pub(super) struct Description {
 /// The text on the server.
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SetLayout {
-            blocks,
-            lines,
-            words,
-            bits,
-        } = self.layout;
-        write!(f, "{FORMAT} {blocks} ")?;
-        if lines > 1 {
-            write!(f, "{lines}x")?;
+        let layout = &self.layout;
+        write!(f, "{FORMAT} {} ", layout.blocks)?;
+        if layout.lines > 1 {
+            write!(f, "{}x", layout.lines)?;
         }
-        write!(f, "{words} {bits} {:016x} ", self.hasher_fingerprint)?;
+        let print = self.hasher_fingerprint;
+        write!(f, "{} {} {print:016x} ", layout.words, layout.bits)?;
         match self.lifetime {
             Lifetime::Forever => f.write_str("0"),
             Lifetime::Until(time) => write!(f, "{time}"),

@@ -96,8 +96,8 @@ use std::time::Duration;
 pub type SharedSet<S = Murmur3> = Shared<LocalSet<S>>;
 
 impl SharedBuilder {
-    /// [`connect`](Self::connect) for a set that can be [rebuilt](SharedSet::rebuild). If the
-    /// server has none, it begins one for `expected_keys`.
+    /// [`connect`](Self::connect) for a set that can be [rebuilt](SharedSet::rebuild), as the
+    /// example of [`SharedSet`] shows. If the server has none, it begins one for `expected_keys`.
     ///
     /// `build` makes an empty filter for a number of keys. All nodes must build the same: the same
     /// rate, shape and hasher. The set's keys in Redis are `{name}:meta` and, for each generation,
@@ -107,21 +107,6 @@ impl SharedBuilder {
     ///
     /// Fails as [`connect`](Self::connect) does, if `build` does, if the set on the server is for
     /// more than 1024 times the expected keys, or if [`expires_at`](Self::expires_at) was called.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_redis::SharedBloom;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, |keys| {
-    ///     ConcurrentBloom::builder().expected_keys(keys).build()
-    /// })?;
-    /// ids.insert("ann");
-    /// assert!(ids.contains("ann") && ids.may_lack_keys());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn connect_set<S: KeyHasher + Send + Sync + 'static>(
         mut self,
         server: Client,
@@ -151,23 +136,6 @@ impl<S: KeyHasher> SharedSet<S> {
     /// # Errors
     ///
     /// Fails as `SharedBloom::fill_once` does.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # use std::time::Duration;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// ids.fill_once(Duration::from_secs(3600), |ids| {
-    ///     ids.insert("ann"); // SELECT id FROM users
-    ///     Ok::<_, std::io::Error>(())
-    /// })?;
-    /// assert!(ids.contains("ann") && !ids.may_lack_keys());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
         &self,
         timeout: Duration,
@@ -194,21 +162,6 @@ impl<S: KeyHasher> SharedSet<S> {
     ///
     /// Fails if `expected_keys` is more than 1024 times those of `connect_set`, or if the server
     /// did not take it within `timeout`. In the latter case the generation may begin later.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # use lanebloom::ConcurrentBloom;
-    /// # use lanebloom_redis::SharedBloom;
-    /// # use std::time::Duration;
-    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
-    /// let bytes = ids.memory_bytes();
-    /// ids.rebuild(20_000, Duration::from_secs(30))?;
-    /// assert!(ids.memory_bytes() > 10 * bytes);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn rebuild(&self, expected_keys: usize, timeout: Duration) -> Result<(), SharedError> {
         self.node.rebuild(expected_keys as u64, timeout)
     }
