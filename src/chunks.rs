@@ -95,41 +95,6 @@ impl<K: Funnel, S: KeyHasher> Source for HashedKeys<'_, K, S> {
     }
 }
 
-/// The hashes of a source in chunks, each with space for its answers. It lends them: a chunk lives
-/// until the next one is taken.
-pub(crate) struct Chunks<'a, T> {
-    source: &'a T,
-    start: usize,
-    hashes: Scratch<HASHED>,
-    bitmap: Scratch<{ CHUNK / 64 }>,
-}
-
-impl<'a, T: Source> Chunks<'a, T> {
-    /// All hashes.
-    #[inline(always)]
-    pub(crate) fn of(source: &'a T) -> Self {
-        Self {
-            source,
-            start: 0,
-            hashes: Scratch::default(),
-            bitmap: Scratch::default(),
-        }
-    }
-
-    /// The number of a chunk's first hash, the hashes, at most [`CHUNK`], and a bitmap of any
-    /// content for their answers.
-    #[inline(always)]
-    pub(crate) fn next(&mut self) -> Option<(usize, &[u64], &mut [u64])> {
-        let (start, end) = (self.start, self.source.len());
-        if start == end {
-            return None;
-        }
-        let hashes = self.source.hashes(start..end.min(start + CHUNK), &mut self.hashes);
-        self.start += hashes.len();
-        Some((start, hashes, self.bitmap.first(hashes.len().div_ceil(64))))
-    }
-}
-
 /// Called with the start of a chunk of hashes and the bitmap of its answers. A later call for the
 /// same hashes replaces the answers.
 pub type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
@@ -140,6 +105,33 @@ pub(crate) fn tell(answer: &mut Answer<'_>, start: usize, bitmap: &[u64]) {
     if let Some(answer) = answer {
         answer(start, bitmap);
     }
+}
+
+/// Calls `each(start, hashes, bitmap)` for all hashes, in order, at most [`CHUNK`] at a time. The
+/// bitmap is space for their answers, of any content.
+#[inline(always)]
+pub(crate) fn for_each_bitmap(source: &impl Source, mut each: impl FnMut(usize, &[u64], &mut [u64])) {
+    let mut space = Scratch::<{ CHUNK / 64 }>::default();
+    source.for_each_chunk(CHUNK, |start, hashes| {
+        each(start, hashes, space.first(hashes.len().div_ceil(64)));
+    });
+}
+
+/// Calls `work(hashes, bitmap)` as [`for_each_bitmap`], tells each bitmap, and returns the number of
+/// ones in all of them.
+#[inline(always)]
+pub(crate) fn answered(
+    source: &impl Source,
+    answer: &mut Answer<'_>,
+    mut work: impl FnMut(&[u64], &mut [u64]),
+) -> usize {
+    let mut count = 0;
+    for_each_bitmap(source, |start, hashes, bitmap| {
+        work(hashes, bitmap);
+        tell(answer, start, bitmap);
+        count += ones(bitmap);
+    });
+    count
 }
 
 /// The number of bits set.

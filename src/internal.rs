@@ -48,7 +48,7 @@ pub mod bounds {
     pub use crate::error::SnapshotErrorKind;
     pub use crate::filter::traits::Total;
     pub use crate::geometry::sizing::Request;
-    pub use crate::words::bits::Load;
+    pub use crate::words::bits::{Load, OwnLines};
     pub use crate::words::memory::Word;
     pub use crate::words::scratch::Scratch;
 }

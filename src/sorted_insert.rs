@@ -22,7 +22,7 @@
 //! Zen 4 where a comment says so. A process pays for the buckets' memory once: a virtual machine
 //! takes 2 to 4 ns a byte for memory that was not in use before. So the buckets are small.
 
-use crate::chunks::{Answer, CHUNK, Chunks, Source, SourceRange, ones, tell};
+use crate::chunks::{Answer, CHUNK, Source, SourceRange, answered};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::{block, second};
 use crate::kernel::Kernels;
@@ -35,7 +35,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 /// The fewest hashes that are inserted in bulk.
-pub(crate) const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
+const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
 
 /// The fewest hashes per line of the filter for which bulk inserts pay. (One after another takes 18
 /// to 28. In bulk with 4, 8 and 50 hashes per line: 21, 14 and 6 at 512 KiB; 29, 22 and 15 at
@@ -83,54 +83,39 @@ pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut a
 }
 
 fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
-    let (mut chunks, mut changed) = (Chunks::of(source), 0);
-    while let Some((start, hashes, bitmap)) = chunks.next() {
+    answered(source, answer, |hashes, bitmap| {
         kernels.insert_hashes(bits, hashes, bitmap);
-        tell(answer, start, bitmap);
-        changed += ones(bitmap);
-    }
-    changed
+    })
 }
 
-/// The way that is fastest for this number of hashes.
-enum BulkStrategy {
-    OneByOne,
-    Whole,
-    Sorted(Regions),
-}
-
-impl BulkStrategy {
-    fn of(blocks: usize, kernels: &Kernels, hashes: usize) -> Self {
-        let lines = kernels.lines_per_key();
-        if hashes < LEAST || hashes.saturating_mul(lines) / blocks < DENSE {
-            Self::OneByOne
-        } else if blocks * LINE_BYTES <= WHOLE_BYTES {
-            Self::Whole
-        } else {
-            // With two lines per key, of each half.
-            Self::Sorted(Regions::of(blocks / lines))
-        }
-    }
+/// Whether bulk inserts of this many hashes pay.
+fn pays_in_bulk(bits: &Bits, kernels: &Kernels, hashes: usize) -> bool {
+    hashes >= LEAST && hashes.saturating_mul(kernels.lines_per_key()) / bits.blocks() >= DENSE
 }
 
 /// Inserts the hashes in bulk, if that pays and there is enough memory for it.
 fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> Option<usize> {
-    match BulkStrategy::of(bits.blocks(), kernels, source.len()) {
-        BulkStrategy::OneByOne => None,
-        BulkStrategy::Whole => {
-            let mut image = Words::new(bits.blocks() * LINE_WORDS)?;
-            Some(combine(bits.shared(), kernels, 0, &mut image, source, answer))
-        }
-        // Sorted hashes have lost their places.
-        BulkStrategy::Sorted(_) if answer.is_some() => None,
-        BulkStrategy::Sorted(regions) if kernels.lines_per_key() > 1 => sorted_halves(regions, bits, kernels, source),
-        BulkStrategy::Sorted(regions) => {
-            let mut image = Words::new(regions.words())?;
-            sorted(regions, source, MOST_PER_LINE, |region, hashes| {
-                regions.insert(region, bits.shared(), kernels, &mut image, &hashes, &mut None)
-            })
-        }
+    let lines = kernels.lines_per_key();
+    if !pays_in_bulk(bits, kernels, source.len()) {
+        return None;
     }
+    if bits.bytes() <= WHOLE_BYTES {
+        let mut image = Words::new(bits.len())?;
+        return Some(combine(bits.shared(), kernels, 0, &mut image, source, answer));
+    }
+    // Sorted hashes have lost their places.
+    if answer.is_some() {
+        return None;
+    }
+    // With two lines per key, of each half.
+    let regions = Regions::of(bits.blocks() / lines);
+    if lines > 1 {
+        return sorted_halves(regions, bits, kernels, source);
+    }
+    let mut image = Words::new(regions.words())?;
+    sorted(regions, source, MOST_PER_LINE, |region, hashes| {
+        regions.insert(region, bits.shared(), kernels, &mut image, &hashes, &mut None)
+    })
 }
 
 /// The hashes of keys with two lines, by the regions of the first half, and then by those of the
@@ -178,12 +163,9 @@ fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl
             })
         });
         changed += in_regions.flatten().unwrap_or_else(|| {
-            let (mut chunks, mut changed) = (Chunks::of(source), 0);
-            while let Some((_, hashes, bitmap)) = chunks.next() {
+            answered(source, &mut None, |hashes, bitmap| {
                 kernels.line_insert_hashes(other, hashes, bitmap);
-                changed += ones(bitmap);
-            }
-            changed
+            })
         });
         known.clear();
     }
@@ -238,13 +220,7 @@ fn combine(
 
 /// Inserts hashes into words that this thread owns. Returns how many changed the words.
 fn fill(kernels: &Kernels, region: &mut OwnedRange<'_>, source: &impl Source, answer: &mut Answer<'_>) -> usize {
-    let (mut chunks, mut changed) = (Chunks::of(source), 0);
-    while let Some((start, hashes, bitmap)) = chunks.next() {
-        kernels.fill(region, hashes, bitmap);
-        tell(answer, start, bitmap);
-        changed += ones(bitmap);
-    }
-    changed
+    answered(source, answer, |hashes, bitmap| kernels.fill(region, hashes, bitmap))
 }
 
 /// Sorts the hashes by region, in buckets for at most `per_line` hashes per line. Calls `insert`
@@ -292,11 +268,10 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
     use rayon::prelude::*;
 
     let threads = rayon::current_num_threads();
-    let regions = match BulkStrategy::of(bits.blocks(), kernels, source.len()) {
-        BulkStrategy::OneByOne => return None,
-        _ if kernels.lines_per_key() > 1 => return None,
-        BulkStrategy::Whole | BulkStrategy::Sorted(_) => Regions::of(bits.blocks()).at_least(4 * threads),
-    };
+    if kernels.lines_per_key() > 1 || !pays_in_bulk(bits, kernels, source.len()) {
+        return None;
+    }
+    let regions = Regions::of(bits.blocks()).at_least(4 * threads);
     let at_once = regions.round(source.len());
     let part = at_once.div_ceil(threads);
     let mut parts = Vec::new();

@@ -3,10 +3,10 @@
 //! chunk is asked here, since the last chunk of a batch may have few.
 
 use super::dispatch::Gather;
-use super::plan::{AccessPlan, Plan};
+use super::plan::Plan;
 use super::scalar::{few_bitmap, one_by_one};
 use super::{CounterKernels, Kernels, Lookups, two_lines};
-use crate::words::bits::{Bits, Hint, Lines, Load, OwnedRange, Prefetchable};
+use crate::words::bits::{Bits, Hint, Lines, Load, OwnedRange};
 use crate::words::counters::Counters;
 use crate::words::sync::AtomicU64;
 
@@ -304,7 +304,7 @@ impl Kernels {
     #[inline(always)]
     fn line_fill(&self, region: &mut OwnedRange<'_>, hashes: &[u64], changed: &mut [u64]) {
         let tuning = self.lookups.tuning;
-        let access: AccessPlan = tuning.access(region.bytes(), tuning.changes);
+        let access = tuning.access(size_of_val(region.words), tuning.changes);
         // SAFETY: as in `line_insert`.
         unsafe { (self.batches().fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
     }

@@ -8,6 +8,7 @@
 
 use super::dispatch::{Gather, Probe};
 use super::plan::Plan;
+use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{block, second};
 use crate::words::bits::{Hint, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::scratch::Scratch;
@@ -196,7 +197,7 @@ pub(super) fn fill(
     changed: &mut [u64],
     line: impl Fn(&mut OwnedRange<'_>, &[u64], &mut [u64]),
 ) {
-    debug_assert_eq!(region.bytes(), region.blocks * crate::geometry::layout::LINE_BYTES);
+    debug_assert_eq!(region.words.len(), region.blocks * LINE_WORDS);
     let blocks = region.blocks / 2;
     let (first, other) = region.words.split_at_mut(region.words.len() / 2);
     let half = |words| OwnedRange {

@@ -25,13 +25,19 @@ use crate::geometry::pattern::WordBits;
 use crate::words::chunks::{as_chunks, as_chunks_mut};
 use crate::words::memory::{Word, Words};
 use crate::words::sync::{AtomicU64, Ordering, fence};
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
+use core::arch::asm;
+use core::borrow::Borrow;
 use core::num::NonZeroUsize;
 use core::ops::{Deref, DerefMut, Range};
 
 /// Words in memory of their own: at least one line of them. The memory is aligned to a line, so a
 /// key's words lie within one line.
 #[derive(Debug)]
-pub(crate) struct OwnLines<T>(Words<T>);
+pub struct OwnLines<T>(Words<T>);
+
+/// The bit array of a blocked filter. A block is a cache line of words.
+pub type Bits = OwnLines<AtomicU64>;
 
 impl<T: Word> OwnLines<T> {
     /// Allocates `blocks` lines of zeros. Fails if there is not enough memory.
@@ -39,7 +45,7 @@ impl<T: Word> OwnLines<T> {
     /// # Panics
     ///
     /// If `blocks` is 0.
-    pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
+    pub fn new(blocks: usize) -> Result<Self, BuildError> {
         assert!(blocks > 0, "a filter has at least one line");
         let words = blocks.checked_mul(LINE_WORDS).and_then(Words::new);
         words.map(Self).ok_or_else(|| {
@@ -48,12 +54,49 @@ impl<T: Word> OwnLines<T> {
             })
         })
     }
+
+    /// Makes all words 0.
+    pub fn clear(&mut self) {
+        self.fill_with(T::default);
+    }
 }
 
 impl<T> OwnLines<T> {
+    /// The number of lines.
+    pub fn blocks(&self) -> usize {
+        self.len() / LINE_WORDS
+    }
+
+    /// The lines, for lookups.
     #[inline(always)]
     pub(crate) fn shared(&self) -> Lines<'_, T> {
         Lines(as_chunks(&self.0).0)
+    }
+}
+
+/// Words as numbers.
+impl<T: Word + Borrow<AtomicU64>> OwnLines<T> {
+    /// A copy with at least every change that happened before the call.
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        let mut copy = Self::new(self.blocks())?;
+        copy.store_words(0, self.iter().map(|word| word.borrow().load(Ordering::Relaxed)));
+        acquire();
+        Ok(copy)
+    }
+
+    /// Sets words from `first` on, while no other thread knows of the array.
+    pub fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
+        for (word, value) in self[first..].iter().zip(values) {
+            word.borrow().store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Replaces each word by `new(word, other)`, with one of `others` each, while no other thread
+    /// has the array.
+    pub(crate) fn replace(&mut self, others: impl Iterator<Item = u64>, mut new: impl FnMut(u64, u64) -> u64) {
+        for (word, other) in self.iter().map(T::borrow).zip(others) {
+            word.store(new(word.load(Ordering::Relaxed), other), Ordering::Relaxed);
+        }
     }
 }
 
@@ -71,12 +114,6 @@ impl<T> DerefMut for OwnLines<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.0
     }
-}
-
-/// The bit array of a blocked filter. A block is a cache line of words.
-#[derive(Debug)]
-pub struct Bits {
-    words: OwnLines<AtomicU64>,
 }
 
 /// The cache that a prefetch brings a line into, and whether to write it there.
@@ -109,26 +146,9 @@ pub fn acquire_if(seen: bool) {
 }
 
 impl Bits {
-    /// Allocates `blocks` lines of zeros, at least one. Fails if there is not enough memory.
-    pub fn new(blocks: usize) -> Result<Self, BuildError> {
-        let words = OwnLines::new(blocks)?;
-        Ok(Self { words })
-    }
-
-    /// The number of lines.
-    pub fn blocks(&self) -> usize {
-        self.words.len() / LINE_WORDS
-    }
-
     /// The bytes of all lines.
     pub fn bytes(&self) -> usize {
         self.blocks() * LINE_BYTES
-    }
-
-    /// The lines, for lookups.
-    #[inline(always)]
-    pub(crate) fn shared(&self) -> Lines<'_, AtomicU64> {
-        self.words.shared()
     }
 
     /// [Prefetches](Hint::prefetch) a line. A line outside of the memory does no harm.
@@ -147,7 +167,7 @@ impl Bits {
     pub(crate) fn words_mut(&mut self) -> Option<&mut [u64]> {
         #[cfg(not(lanebloom_loom))]
         {
-            let words = &mut *self.words;
+            let words = &mut **self;
             // SAFETY: `AtomicU64` has the size and the validity of `u64`, and at least its
             // alignment. The mutable borrow excludes other accesses.
             Some(unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len()) })
@@ -190,22 +210,11 @@ impl Bits {
         self.shared().words()
     }
 
-    /// A copy with at least every bit that was set before the call.
-    pub fn try_clone(&self) -> Result<Self, BuildError> {
-        let copy = Self::new(self.blocks())?;
-        for (copy, word) in copy.words.iter().zip(self.words.iter()) {
-            // No other thread knows the copy yet.
-            copy.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        acquire();
-        Ok(copy)
-    }
-
     /// Writes to `missing` the bits that `known` lacks, of the blocks from `first` on; returns
     /// whether there are any. Beside inserts, each word is some value that it had meanwhile.
     pub(crate) fn missing_in(&self, first: usize, known: &[u64], missing: &mut [u64]) -> bool {
         let mut any = 0;
-        let words = &self.words[first * LINE_WORDS..];
+        let words = &self[first * LINE_WORDS..];
         for ((missing, known), word) in missing.iter_mut().zip(known).zip(words) {
             *missing = word.load(Ordering::Relaxed) & !known;
             any |= *missing;
@@ -216,20 +225,7 @@ impl Bits {
     /// Adds bits to a word as `set` does, given the word's index in the whole array. Returns
     /// whether this call set any.
     pub(crate) fn set_word(&self, word: usize, mask: u64) -> bool {
-        set([(&self.words[word], mask)])
-    }
-
-    /// Replaces each word by `new(word, other)`, with one of `others` each, while no other thread
-    /// has the array.
-    pub(crate) fn replace(&mut self, others: impl Iterator<Item = u64>, mut new: impl FnMut(u64, u64) -> u64) {
-        for (word, other) in self.words.iter().zip(others) {
-            word.store(new(word.load(Ordering::Relaxed), other), Ordering::Relaxed);
-        }
-    }
-
-    /// Unsets all bits.
-    pub fn clear(&mut self) {
-        self.words.fill_with(AtomicU64::default);
+        set([(&self[word], mask)])
     }
 }
 
@@ -240,33 +236,33 @@ impl Bits {
     /// The bit, as the lowest bit of the result. The higher bits of the result are other bits.
     #[inline(always)]
     pub fn bit(&self, index: u64) -> u64 {
-        self.words[(index / 64) as usize].load(Ordering::Relaxed) >> (index % 64)
+        self[(index / 64) as usize].load(Ordering::Relaxed) >> (index % 64)
     }
 
     /// Sets the bit; returns whether this call set it.
     #[inline(always)]
     pub fn add_bit(&self, index: u64) -> bool {
-        add(&self.words[(index / 64) as usize], 1 << (index % 64))
+        add(&self[(index / 64) as usize], 1 << (index % 64))
     }
 
     /// Sets the bit, while no other thread has the array.
     #[inline(always)]
     pub fn set_bit(&mut self, index: u64) {
-        let word = &self.words[(index / 64) as usize];
+        let word = &self[(index / 64) as usize];
         word.store(word.load(Ordering::Relaxed) | 1 << (index % 64), Ordering::Relaxed);
     }
 
     /// Unsets the bit, while no other thread has the array.
     #[inline(always)]
     pub(crate) fn unset_bit(&mut self, index: u64) {
-        let word = &self.words[(index / 64) as usize];
+        let word = &self[(index / 64) as usize];
         word.store(word.load(Ordering::Relaxed) & !(1 << (index % 64)), Ordering::Relaxed);
     }
 
     /// The words in groups of four: two blocks of Parquet's filter in each line.
     #[inline(always)]
     pub fn fours(&self) -> &[[AtomicU64; 4]] {
-        as_chunks(&self.words).0
+        as_chunks(self).0
     }
 
     /// [`fours`](Self::fours), for a caller that borrows them mutably. (`None` under the model
@@ -286,13 +282,6 @@ impl Bits {
     #[inline(always)]
     pub fn prefetch_bit(&self, index: u64, hint: Hint) {
         self.prefetch((index / 64) as usize / LINE_WORDS, hint);
-    }
-
-    /// Sets words from `first` on, while no other thread knows of the array.
-    pub fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
-        for (word, value) in self.words[first..].iter().zip(values) {
-            word.store(value, Ordering::Relaxed);
-        }
     }
 }
 
@@ -365,16 +354,6 @@ impl<'a, T> Lines<'a, T> {
     pub(crate) fn halves(self) -> [Self; 2] {
         let (len, half) = (self.0.len(), self.0.len() / 2);
         [Self(&self.0[..len - half]), Self(&self.0[half..])]
-    }
-
-    /// The line of a block.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such block.
-    #[inline(always)]
-    pub(crate) fn line(self, block: usize) -> &'a [T; LINE_WORDS] {
-        &self.0[block]
     }
 
     /// All lines.
@@ -500,9 +479,6 @@ pub(crate) trait Prefetchable {
     /// The number of blocks of the whole filter.
     fn blocks(&self) -> usize;
 
-    /// The number of bytes of these lines.
-    fn bytes(&self) -> usize;
-
     /// [Prefetches](Hint::prefetch) a line. A line outside of the memory does no harm.
     fn prefetch(&self, block: usize, hint: Hint);
 }
@@ -511,11 +487,6 @@ impl<T> Prefetchable for Lines<'_, T> {
     #[inline(always)]
     fn blocks(&self) -> usize {
         self.0.len()
-    }
-
-    #[inline(always)]
-    fn bytes(&self) -> usize {
-        size_of_val(self.0)
     }
 
     #[inline(always)]
@@ -582,11 +553,6 @@ impl Prefetchable for OwnedRange<'_> {
     #[inline(always)]
     fn blocks(&self) -> usize {
         self.blocks
-    }
-
-    #[inline(always)]
-    fn bytes(&self) -> usize {
-        size_of_val(self.words)
     }
 
     #[inline(always)]
@@ -665,79 +631,37 @@ fn add(word: &AtomicU64, mask: u64) -> bool {
 }
 
 impl Hint {
-    /// Prefetches the line. An address without memory does no harm.
+    /// Prefetches the line. That changes no value, so neither the address nor the timing can make a
+    /// program wrong: an address without memory does no harm.
     #[inline(always)]
     pub fn prefetch<T>(self, line: *const T) {
-        match self {
-            Self::L2 => hints::l2(line),
-            Self::L1 => hints::l1(line),
-            Self::L1Write => hints::l1_write(line),
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        // SAFETY: SSE, which the intrinsic needs, is part of every x86-64. A prefetch accesses no
+        // memory, changes no register and no flag, and cannot fault.
+        unsafe {
+            use core::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+            match self {
+                Self::L2 => _mm_prefetch::<_MM_HINT_T1>(line.cast()),
+                Self::L1 => _mm_prefetch::<_MM_HINT_T0>(line.cast()),
+                // The compiler turns its own write prefetch into a read prefetch where the target
+                // does not declare PRFCHW. The opcode is a no-op on processors that lack it.
+                Self::L1Write => {
+                    asm!("prefetchw [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags));
+                }
+            }
         }
-    }
-}
-
-/// Prefetches. They change no value: neither their address nor their timing can make a program
-/// wrong.
-mod hints {
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    #[inline(always)]
-    pub(super) fn l2<T>(line: *const T) {
-        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: SSE, which the intrinsic needs, is part of every x86-64; a prefetch accesses no
-        // memory.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.cast()) }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    #[inline(always)]
-    pub(super) fn l1<T>(line: *const T) {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: as above.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
-    }
-
-    /// By `asm!`, since the compiler turns its own write prefetch into a read prefetch where the
-    /// target does not declare PRFCHW. The opcode is a no-op on x86-64 processors that lack it.
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    #[inline(always)]
-    pub(super) fn l1_write<T>(line: *const T) {
-        // SAFETY: a prefetch accesses no memory, changes no register and no flag, and cannot fault.
-        unsafe { core::arch::asm!("prefetchw [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags)) }
-    }
-
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    #[inline(always)]
-    pub(super) fn l2<T>(line: *const T) {
+        #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
         // SAFETY: as above. (The intrinsic is not stable.)
         unsafe {
-            core::arch::asm!("prfm pldl2keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
+            match self {
+                Self::L2 => asm!("prfm pldl2keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags)),
+                Self::L1 => asm!("prfm pldl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags)),
+                Self::L1Write => {
+                    asm!("prfm pstl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags));
+                }
+            }
         }
+        #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+        let _ = line;
     }
-
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    #[inline(always)]
-    pub(super) fn l1<T>(line: *const T) {
-        // SAFETY: as above.
-        unsafe {
-            core::arch::asm!("prfm pldl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
-        }
-    }
-
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    #[inline(always)]
-    pub(super) fn l1_write<T>(line: *const T) {
-        // SAFETY: as above.
-        unsafe {
-            core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
-        }
-    }
-
-    #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    pub(super) use nothing as l2;
-    #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    pub(super) use nothing as l1;
-    #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    pub(super) use nothing as l1_write;
-    #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    pub(super) fn nothing<T>(_line: *const T) {}
 }

@@ -19,12 +19,12 @@
 //! `docs/SLOTS.md` argues that no key is ever missing if every remove has its own insert before it,
 //! although such a remove is not one atomic step.
 
-use crate::error::BuildError;
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::WordBits;
-use crate::words::bits::{self, Lines, Load, OwnLines};
+use crate::words::bits::{Lines, Load, OwnLines};
 use crate::words::memory::Word;
 use crate::words::sync::{AtomicU64, Ordering};
+use core::borrow::Borrow;
 
 /// A counter that reaches this value keeps it, since its true value is lost.
 pub(crate) const STUCK: u64 = 15;
@@ -41,6 +41,12 @@ pub(crate) struct Counters(AtomicU64);
 
 // SAFETY: `AtomicU64`, which is a word, in a transparent wrapper.
 unsafe impl Word for Counters {}
+
+impl Borrow<AtomicU64> for Counters {
+    fn borrow(&self) -> &AtomicU64 {
+        &self.0
+    }
+}
 
 /// Loads all four bits of every counter above 0, for lookups.
 // SAFETY: `AtomicU64` in a transparent wrapper, whose counters `load` fills.
@@ -154,7 +160,7 @@ pub(crate) fn increment<const W: usize>(
     pattern: [WordBits; W],
     bits: usize,
 ) -> bool {
-    let line = lines.line(block);
+    let line = &lines.all()[block];
     let mut new = 0;
     for part in pattern {
         let counters = above_zero(part.mask(bits));
@@ -179,7 +185,7 @@ pub(crate) fn decrement<const W: usize>(
     pattern: [WordBits; W],
     bits: usize,
 ) -> bool {
-    let line = lines.line(block);
+    let line = &lines.all()[block];
     let mut chosen = [(&line[0], 0); W];
     for (chosen, part) in chosen.iter_mut().zip(pattern) {
         *chosen = (&line[part.word], above_zero(part.mask(bits)));
@@ -241,36 +247,6 @@ impl CounterLines {
             changed |= from != 0 && word.add(from);
         }
         changed
-    }
-
-    /// A copy of the words, as [`words`](Self::words) returns them.
-    #[inline]
-    pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
-        let mut copy = Self::new(self.len() / LINE_WORDS)?;
-        copy.store_words(0, self.words());
-        bits::acquire();
-        Ok(copy)
-    }
-
-    /// Sets words from `first` on, while no other thread knows of the lines.
-    pub(crate) fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
-        for (word, value) in self[first..].iter().zip(values) {
-            word.0.store(value, Ordering::Relaxed);
-        }
-    }
-
-    /// Replaces each word by `new(word, other)`, with one of `others` each, while no other thread
-    /// has the lines.
-    pub(crate) fn replace(&mut self, others: impl Iterator<Item = u64>, mut new: impl FnMut(u64, u64) -> u64) {
-        for (word, other) in self.iter().zip(others) {
-            word.0.store(new(word.value(), other), Ordering::Relaxed);
-        }
-    }
-
-    /// Sets all counters to 0.
-    #[inline]
-    pub(crate) fn clear(&mut self) {
-        self.fill_with(Counters::default);
     }
 }
 

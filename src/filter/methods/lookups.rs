@@ -1,7 +1,7 @@
 //! Lookups, and what else all filters share: hashes keys, cuts batches into chunks, and passes the
 //! hashes to the engine.
 
-use crate::chunks::{CHUNK, Chunks, Few, HashedKeys, Source, assert_bitmap_length, for_each_absent};
+use crate::chunks::{CHUNK, Few, HashedKeys, Source, assert_bitmap_length, for_each_absent, for_each_bitmap};
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::traits::Engine;
@@ -192,11 +192,11 @@ impl<E: Engine, S> Filter<E, S> {
     // frame.
     #[inline(never)]
     fn contains_many(&self, source: impl Source, out: &mut [bool]) {
-        let (mut chunks, unpack) = (Chunks::of(&source), self.isa.unpack());
-        while let Some((start, hashes, found)) = chunks.next() {
+        let unpack = self.isa.unpack();
+        for_each_bitmap(&source, |start, hashes, found| {
             self.engine.contains_bitmap(hashes, found);
             unpack(found, &mut out[start..][..hashes.len()]);
-        }
+        });
     }
 
     /// [`contains_batch`](Self::contains_batch) by hash. Panics if the lengths differ.
@@ -278,11 +278,10 @@ impl<E: Engine, S> Filter<E, S> {
     }
 
     fn each_absent(&self, source: &impl Source, mut each: impl FnMut(usize)) {
-        let mut chunks = Chunks::of(source);
-        while let Some((start, hashes, found)) = chunks.next() {
+        for_each_bitmap(source, |start, hashes, found| {
             self.engine.contains_bitmap(hashes, found);
             for_each_absent(found, hashes.len(), |i| each(start + i));
-        }
+        });
     }
 }
 

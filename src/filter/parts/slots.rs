@@ -7,7 +7,7 @@
 //! addresses, it took as long (4.8 and 13 ns for a lookup in L2, Emerald Rapids). Outside the
 //! caches the lines take the time.
 
-use crate::chunks::{Answer, Chunks, Source, ones, tell};
+use crate::chunks::{Answer, Source, answered};
 use crate::codec::{
     AskHasher, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes,
     write_words,
@@ -267,30 +267,24 @@ impl<T: Slots> Insert for Bucketed<T> {
 
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<(), InsertError> {
         let access = self.access(AccessPlan::changes);
-        let (mut chunks, mut inserted, mut refused) = (Chunks::of(source), 0, None);
-        while let Some((start, hashes, flags)) = chunks.next() {
+        let mut refused = None;
+        let inserted = answered(source, &mut answer, |hashes, flags| {
             if refused.is_some() {
-                flags.fill(0);
-            } else {
-                self.tiles(access, hashes, |start, addresses| {
-                    for (i, address) in addresses.iter().enumerate() {
-                        if let Err(kind) = insert_address(self, address) {
-                            refused = Some(kind);
-                            flags[start / 64] = (1 << i) - 1;
-                            flags[start / 64 + 1..].fill(0);
-                            return false;
-                        }
-                        inserted += 1;
+                return flags.fill(0);
+            }
+            self.tiles(access, hashes, |start, addresses| {
+                for (i, address) in addresses.iter().enumerate() {
+                    if let Err(kind) = insert_address(self, address) {
+                        refused = Some(kind);
+                        flags[start / 64] = (1 << i) - 1;
+                        flags[start / 64 + 1..].fill(0);
+                        return false;
                     }
-                    flags[start / 64] = u64::MAX >> (64 - addresses.len());
-                    true
-                });
-            }
-            if answer.is_none() && refused.is_some() {
-                break;
-            }
-            tell(&mut answer, start, flags);
-        }
+                }
+                flags[start / 64] = u64::MAX >> (64 - addresses.len());
+                true
+            });
+        });
         refused.map_or(Ok(()), |kind| Err(InsertError { kind, inserted }))
     }
 
@@ -307,16 +301,12 @@ impl<T: Slots> Remove for Bucketed<T> {
 
     fn remove_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let access = self.access(AccessPlan::changes);
-        let (mut chunks, mut count) = (Chunks::of(source), 0);
-        while let Some((start, hashes, removed)) = chunks.next() {
+        answered(source, &mut answer, |hashes, removed| {
             self.tiles(access, hashes, |start, addresses| {
                 removed[start / 64] = AccessPlan::answers(addresses.iter().map(|address| self.table.remove(address)));
                 true
             });
-            tell(&mut answer, start, removed);
-            count += ones(removed);
-        }
-        count
+        })
     }
 }
 

@@ -74,7 +74,7 @@
 //! 45.9 bits of memory per key at 1%, and 83.5 with one word per key:
 //! [the table](crate::docs::cost#memory) has other rates.
 
-use crate::chunks::{Answer, Chunks, Source, ones, tell};
+use crate::chunks::{Answer, Source, answered};
 use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;
@@ -149,13 +149,9 @@ stored! { CountingBloom: Counting, "", of one size }
 impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        let (mut chunks, mut count) = (Chunks::of(source), 0);
-        while let Some((start, hashes, bitmap)) = chunks.next() {
+        answered(source, &mut answer, |hashes, bitmap| {
             kernel(&self.words.kernels, self.words.counters.shared(), hashes, bitmap);
-            tell(&mut answer, start, bitmap);
-            count += ones(bitmap);
-        }
-        count
+        })
     }
 }
 

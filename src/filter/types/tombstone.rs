@@ -65,7 +65,7 @@
 //!    every key that was removed before is absent. Every key that was inserted before and is not
 //!    removed meanwhile is there, but for the rate of false negatives.
 
-use crate::chunks::{Answer, Chunks, HASHED, Source, ones, tell};
+use crate::chunks::{Answer, HASHED, Source, answered};
 use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::filter::methods::{built, inserts, removes, stored, unions};
@@ -350,13 +350,9 @@ impl Remove for Tombstone {
             kernels.insert_hashes(bits, tombstones, answers);
             bits::acquire();
         };
-        let (mut chunks, mut count) = (Chunks::of(source), 0);
-        while let Some((start, hashes, removed)) = chunks.next() {
-            self.look_up(hashes, removed, bury);
-            tell(&mut answer, start, removed);
-            count += ones(removed);
-        }
-        count
+        answered(source, &mut answer, |hashes, removed| {
+            self.look_up(hashes, removed, bury)
+        })
     }
 }
 
