@@ -89,8 +89,8 @@ kernels='
     kernel::x86_64::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
     kernel::x86_64::avx2::contains          | 23 |                        |
     kernel::x86_64::avx2::insert            | 23 | lock                   |
-    kernel::portable::contains::contains | 23 |                        |
-    kernel::portable::insert::insert   | 23 | lock                   |
+    kernel::plain::lookups::contains | 23 |                        |
+    kernel::plain::insert::insert      | 23 | lock                   |
     kernel::scalar::fill            | 4 |                         |
     kernel::scalar::increment       | 23 | lock                   |
     kernel::scalar::decrement       | 23 | lock                   | lock

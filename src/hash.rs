@@ -596,7 +596,7 @@ fn hash_many<K: Funnel, const N: usize>(
     let (out, alone_out) = out.split_at_mut(in_vectors);
     for (keys, out) in keys.chunks(TILE).zip(out.chunks_mut(TILE)) {
         let done = match (kernels, width) {
-            (Some(kernels), Some(width)) if width <= kernels.most() => hash_short(kernels, start, keys, width, out),
+            (Some(kernels), Some(width)) if width <= kernels.most => hash_short(kernels, start, keys, width, out),
             (Some(kernels), None) => kernels.slices(start, keys.iter().map(Funnel::bytes), out),
             _ => false,
         };

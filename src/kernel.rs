@@ -81,7 +81,9 @@ pub(crate) mod hash;
 mod isa;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 mod pipeline;
+mod plain;
 pub(crate) mod plan;
+#[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
 pub(crate) mod scalar;
 pub(crate) mod tiles;
@@ -101,9 +103,8 @@ pub use self::dispatch::Vectorized;
 pub use self::isa::{Isa, instruction_set, instruction_sets};
 
 use self::arch::Inlined;
-pub(crate) use self::call::CounterBatch;
 use self::dispatch::{
-    AndRows, BatchInserts, BatchLookups, Contains, Gather, Insert, Probe, SHAPES, Unpack, of_shapes, shape_number,
+    AndRows, BatchInserts, BatchLookups, Contains, Gather, Insert, SHAPES, Unpack, of_shapes, shape_number,
 };
 pub(crate) use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
@@ -128,7 +129,12 @@ pub(crate) struct Lookups<T> {
     inlined: Inlined,
     /// For a key with all its lines.
     contains: Contains<T>,
-    probe: Probe<T>,
+    fields: BitFields,
+    /// The lookup in one line of a key.
+    line: Contains<T>,
+    /// The hint by which the lines of a few hashes are prefetched, if the filter is beyond the
+    /// caches.
+    hint: Option<Hint>,
     /// The number of its row in the table of [`BatchLookups`].
     row: u8,
     /// Whether batches prefetch by groups.
@@ -157,14 +163,10 @@ impl<T: Load> Lookups<T> {
     fn tuned(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
         let isa = isa.for_blocks(layout.blocks);
         let Shape { lines, words, bits } = layout.shape;
-        let line = arch::contains(isa.level(), words, bits);
+        let shape = arch::lookups(isa.level(), words, bits);
         let (inlined, contains, gather) = match lines {
-            1 => (arch::inlined(isa.level(), words, bits), line, None),
-            _ => (
-                Inlined::NONE,
-                arch::contains_two(isa.level(), words, bits),
-                Some(arch::gather(isa.level())),
-            ),
+            1 => (shape.inlined, shape.contains, None),
+            _ => (Inlined::NONE, shape.contains_two, Some(shape.gather)),
         };
         let bytes = layout.blocks * LINE_BYTES;
         let traits = traits(isa, layout, inlined);
@@ -174,12 +176,10 @@ impl<T: Load> Lookups<T> {
             ladder: Ladder::of_lookups(traits),
             inlined,
             contains,
-            probe: Probe {
-                fields: BitFields::new(words, bits),
-                line,
-                hint: tuning.access(bytes, Hint::L1).hint(),
-            },
-            row: arch::lookup_row(isa.level(), words, bits),
+            fields: BitFields::new(words, bits),
+            line: shape.contains,
+            hint: tuning.access(bytes, Hint::L1).hint(),
+            row: shape.row,
             by_groups: tuning.takes_groups(bytes / lines),
             access: tuning.access(bytes / lines, tuning.lookups),
             line_ladder: Ladder::of_line(traits),
@@ -208,8 +208,8 @@ fn traits(isa: Isa, layout: Layout, inlined: Inlined) -> Traits {
 /// The operations on hashes for one shape and one instruction set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernels {
-    /// With the proof that the CPU has what the functions of `line` need.
-    lookups: Lookups<AtomicU64>,
+    /// What only reads. With the proof that the CPU has what the functions of `line` need.
+    pub(crate) lookups: Lookups<AtomicU64>,
     pub(crate) ladder: Ladder,
     line_insert: Insert,
     /// The number of its row in the table of [`BatchInserts`].
@@ -230,12 +230,13 @@ impl Kernels {
         let Shape { words, bits, .. } = layout.shape;
         let bytes = layout.blocks * LINE_BYTES / layout.shape.lines;
         let traits = traits(isa, layout, inlined);
+        let (line_insert, row) = arch::inserts(isa.level(), words, bits);
         Self {
             ladder: Ladder::of_inserts(traits),
-            row: arch::insert_row(isa.level(), words),
+            row,
             access: tuning.access(bytes, tuning.changes),
             line_ladder: Ladder::of_line_inserts(traits),
-            line_insert: arch::insert(isa.level(), words, bits),
+            line_insert,
             lookups,
         }
     }
@@ -243,7 +244,7 @@ impl Kernels {
     /// The kernels of one line, for one half of the lines.
     pub(crate) fn one_line(&self) -> Self {
         let lookups = Lookups {
-            contains: self.lookups.probe.line,
+            contains: self.lookups.line,
             gather: None,
             ..self.lookups
         };
@@ -319,13 +320,15 @@ impl<T: Load> RowKernel<T> {
 /// could save, and cannot be done by them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CounterKernels {
-    lookups: Lookups<Counters>,
+    /// What only reads.
+    pub(crate) lookups: Lookups<Counters>,
     access: AccessPlan,
-    insert: CounterChange,
-    remove: CounterChange,
+    pub(crate) insert: CounterChange,
+    pub(crate) remove: CounterChange,
 }
 
-type CounterChange = fn(Lines<'_, Counters>, u64) -> bool;
+/// Inserts or removes a hash: returns whether that found a counter at 0, or did.
+pub(crate) type CounterChange = fn(Lines<'_, Counters>, u64) -> bool;
 
 impl CounterKernels {
     /// The kernels for `layout` by `isa`.

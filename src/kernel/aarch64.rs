@@ -4,13 +4,14 @@ mod hash_neon;
 mod neon;
 
 use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, SHAPES, Unpack, Vectorized, of_shapes,
+    AndRows, BatchInserts, BatchLookups, Contains, Insert, SHAPES, ShapeLookups, Unpack, Vectorized, of_shapes,
     of_words, shape_number,
 };
+use super::hash::HashKernels;
 use super::pipeline::TILE_GROUPS;
-use super::plan::{Forms, TuningRow};
-use super::portable;
-pub(super) use super::portable::Inlined;
+pub(super) use super::plain::Inlined;
+use super::plan::TuningRow;
+use super::{plain, scalar};
 use crate::words::bits::Load;
 use core::marker::PhantomData;
 
@@ -21,8 +22,6 @@ pub(super) enum Level {
     Plain,
     Neon,
 }
-
-const PLAIN: portable::Level = portable::Level::Plain;
 
 impl Level {
     /// The best last.
@@ -59,35 +58,24 @@ impl Level {
     }
 }
 
-pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
-    Inlined::NONE
-}
-
-pub(super) fn contains<T: Load>(level: Level, words: usize, bits: usize) -> Contains<T> {
+/// The lookups of a level, for patterns of this many words and bits.
+pub(super) fn lookups<T: Load>(level: Level, words: usize, bits: usize) -> ShapeLookups<T> {
     use neon::contains;
     let table: &[Contains<T>; SHAPES] = const { &of_shapes!(contains, T) };
+    let plain = plain::lookups(words, bits);
     match level {
-        Level::Plain => portable::contains(PLAIN, words, bits),
-        Level::Neon => table[shape_number(words, bits)],
+        Level::Plain => plain,
+        Level::Neon => ShapeLookups {
+            contains: table[shape_number(words, bits)],
+            row: row(level, words),
+            ..plain
+        },
     }
 }
 
-/// [`contains`] for keys with two lines.
-pub(super) fn contains_two<T: Load>(_: Level, words: usize, bits: usize) -> Contains<T> {
-    portable::contains_two(PLAIN, words, bits)
-}
-
-pub(super) fn gather(_: Level) -> Gather {
-    portable::gather(PLAIN)
-}
-
-pub(super) fn insert(_: Level, words: usize, bits: usize) -> Insert {
-    portable::insert(PLAIN, words, bits)
-}
-
-/// The row of [`batch_lookups`] for patterns of this many words.
-pub(super) fn lookup_row(level: Level, words: usize, _: usize) -> u8 {
-    insert_row(level, words)
+/// The row of the tables below for patterns of this many words.
+fn row(level: Level, words: usize) -> u8 {
+    4 * level as u8 + words.ilog2() as u8
 }
 
 #[inline(always)]
@@ -99,22 +87,22 @@ struct LookupRows<T>(PhantomData<T>);
 
 impl<T: Load> LookupRows<T> {
     /// Four for each level: for 1, 2, 4, and 8 words.
-    const ROWS: &[[BatchLookups<T>; 4]] = &[[const { portable::plain_lookups() }; 4], of_words!(Self::neon)];
+    const ROWS: &[[BatchLookups<T>; 4]] = &[[const { plain::batch_lookups() }; 4], of_words!(Self::neon)];
 
     const fn neon<const W: usize>() -> BatchLookups<T> {
         BatchLookups {
-            batch: Some(Forms {
-                tiles: neon::contains_hashes::<W, TILE_GROUPS, T>,
-                groups: neon::contains_hashes::<W, 1, T>,
-            }),
-            ..portable::plain_lookups()
+            batch: Some([
+                neon::contains_hashes::<W, TILE_GROUPS, T>,
+                neon::contains_hashes::<W, 1, T>,
+            ]),
+            ..plain::batch_lookups()
         }
     }
 }
 
-/// The row of [`batch_inserts`] for patterns of this many words.
-pub(super) fn insert_row(level: Level, words: usize) -> u8 {
-    4 * level as u8 + portable::insert_row(PLAIN, words)
+/// The insert of a key, and the row of [`batch_inserts`].
+pub(super) fn inserts(level: Level, words: usize, bits: usize) -> (Insert, u8) {
+    (plain::insert(words, bits), row(level, words))
 }
 
 #[inline(always)]
@@ -123,39 +111,36 @@ pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
 }
 
 /// Four for each level, as [`batch_lookups`].
-static INSERT_ROWS: &[[BatchInserts; 4]] = &[of_words!(portable::plain_inserts), of_words!(neon_inserts)];
+static INSERT_ROWS: &[[BatchInserts; 4]] = &[of_words!(plain::batch_inserts), of_words!(neon_inserts)];
 
 const fn neon_inserts<const W: usize>() -> BatchInserts {
     BatchInserts {
-        batch: Some(Forms {
-            tiles: neon::insert_hashes::<W, TILE_GROUPS>,
-            groups: neon::insert_hashes::<W, 1>,
-        }),
+        batch: Some([neon::insert_hashes::<W, TILE_GROUPS>, neon::insert_hashes::<W, 1>]),
         fill: neon::fill::<W>,
     }
 }
 
 #[inline(always)]
 pub(super) fn vectorized<W: Vectorized>(_: Level, work: W) -> W::Output {
-    portable::vectorized(PLAIN, work)
+    work.run()
 }
 
 pub(super) fn unpack(_: Level) -> Unpack {
-    portable::unpack(PLAIN)
+    scalar::unpack
 }
 
 pub(super) fn and_rows<T: Load>(level: Level) -> AndRows<T> {
     match level {
         // (The bytes of a snapshot are little-endian.)
         Level::Neon if cfg!(target_endian = "little") => neon::and_rows,
-        _ => portable::and_rows(PLAIN),
+        _ => scalar::and_rows,
     }
 }
 
-pub(super) fn murmur3(level: Level) -> Option<HashTable<2>> {
+pub(super) fn murmur3(level: Level) -> Option<HashKernels<2>> {
     match level {
-        Level::Plain => portable::murmur3(PLAIN),
-        Level::Neon => Some(HashTable {
+        Level::Plain => None,
+        Level::Neon => Some(HashKernels {
             most: hash_neon::MOST,
             short: hash_neon::murmur3_short,
             slices: None,
@@ -163,6 +148,6 @@ pub(super) fn murmur3(level: Level) -> Option<HashTable<2>> {
     }
 }
 
-pub(super) fn siphash13(_: Level) -> Option<HashTable<4>> {
-    portable::siphash13(PLAIN)
+pub(super) fn siphash13(_: Level) -> Option<HashKernels<4>> {
+    None
 }

@@ -3,9 +3,9 @@
 //! chunk is asked here, since the last chunk of a batch may have few.
 
 use super::dispatch::Gather;
-use super::plan::Plan;
+use super::plan::{Ladder, Plan};
 use super::scalar::{few_bitmap, one_by_one};
-use super::{CounterKernels, Kernels, Lookups, two_lines};
+use super::{CounterChange, CounterKernels, Kernels, Lookups, two_lines};
 use crate::words::bits::{Bits, Hint, Lines, Load, OwnedRange};
 use crate::words::counters::Counters;
 use crate::words::sync::AtomicU64;
@@ -17,7 +17,7 @@ impl<T: Load> Lookups<T> {
         unsafe {
             match self.inlined.contains(lines, hash) {
                 Some(found) => found,
-                None => (self.contains)(lines, hash, &self.probe),
+                None => (self.contains)(lines, hash, self),
             }
         }
     }
@@ -33,7 +33,7 @@ impl<T: Load> Lookups<T> {
         // SAFETY: as in `contains`.
         unsafe {
             self.inlined
-                .contains_each(lines, hashes, answer, |hash| (self.contains)(lines, hash, &self.probe));
+                .contains_each(lines, hashes, answer, |hash| (self.contains)(lines, hash, self));
         }
     }
 
@@ -43,10 +43,10 @@ impl<T: Load> Lookups<T> {
         match plan {
             Plan::Single => self.contains_each(lines, hashes.iter().copied().zip(found), |place, found| *place = found),
             // SAFETY: as in `contains`.
-            Plan::Few => unsafe { (self.batches().few_flags)(lines, hashes, &self.probe, found) },
+            Plan::Few => unsafe { (self.batches().few_flags)(lines, hashes, self, found) },
             plan => match (plan, self.batches().groups) {
                 // SAFETY: as in `contains`.
-                (Plan::Groups, Some((flags, _))) => unsafe { flags(lines, hashes, &self.probe, found) },
+                (Plan::Groups, Some((flags, _))) => unsafe { flags(lines, hashes, self, found) },
                 _ => {
                     let bitmap = self.contains_few_bitmap(plan, lines, hashes);
                     // SAFETY: as in `contains`.
@@ -67,27 +67,48 @@ impl<T: Load> Lookups<T> {
                 self.contains_each(lines, reversed, |(), one| found = found << 1 | u64::from(one));
                 found
             }
-            Plan::Tile | Plan::Pipeline => {
+            Plan::Few | Plan::Groups if self.gather.is_none() => self.line_few(plan, lines, hashes),
+            _ => {
                 let mut found = [0];
-                self.contains_many(plan, lines, hashes, &mut found);
+                self.contains_many(Plan::Tile, self.gather, lines, hashes, &mut found);
                 found[0]
             }
-            few => self.line_few(few, lines, hashes),
         }
     }
 
     /// Whether each hash is found, as a bitmap.
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        match self.ladder.plan(hashes.len()) {
-            plan @ (Plan::Tile | Plan::Pipeline) => self.contains_many(plan, lines, hashes, found),
-            few => found.fill(self.contains_few_bitmap(few, lines, hashes)),
+        self.contains_by(self.ladder, self.gather, lines, hashes, found);
+    }
+
+    /// By a ladder's plan. There is a gather if a key touches two of these lines.
+    #[inline(always)]
+    fn contains_by(
+        &self,
+        ladder: Ladder,
+        gather: Option<Gather>,
+        lines: Lines<'_, T>,
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        match ladder.plan(hashes.len()) {
+            plan @ (Plan::Tile | Plan::Pipeline) => self.contains_many(plan, gather, lines, hashes, found),
+            Plan::Single => found.fill(self.contains_few_bitmap(Plan::Single, lines, hashes)),
+            few => found.fill(self.line_few(few, lines, hashes)),
         }
     }
 
     #[inline]
-    fn contains_many(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        match self.gather {
+    fn contains_many(
+        &self,
+        plan: Plan,
+        gather: Option<Gather>,
+        lines: Lines<'_, T>,
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        match gather {
             None => self.line_many(lines, hashes, found),
             Some(gather) => self.two_lines_contain(plan, gather, lines, hashes, found),
         }
@@ -100,18 +121,15 @@ impl<T: Load> Lookups<T> {
             self.line_contains_hashes(line, hashes, found);
         };
         // SAFETY: as in `contains`.
-        unsafe { two_lines::contains_hashes(plan, lines, hashes, found, gather, self.probe.hint, line) }
+        unsafe { two_lines::contains_hashes(plan, lines, hashes, found, gather, self.hint, line) }
     }
 }
 
 /// In one line of each hash, the only one or one of two.
 impl<T: Load> Lookups<T> {
     #[inline(never)]
-    fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        match self.line_ladder.plan(hashes.len()) {
-            Plan::Tile | Plan::Pipeline => self.line_many(lines, hashes, found),
-            few => found.fill(self.line_few(few, lines, hashes)),
-        }
+    fn line_contains_hashes(&self, line: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        self.contains_by(self.line_ladder, None, line, hashes, found);
     }
 
     /// By the function for a few, in groups if that is the plan.
@@ -123,7 +141,7 @@ impl<T: Load> Lookups<T> {
             _ => batches.few_bitmap,
         };
         // SAFETY: as in `contains`.
-        unsafe { lookup(lines, hashes, &self.probe) }
+        unsafe { lookup(lines, hashes, self) }
     }
 
     /// By the table's function for batches, or one by one if there is none. (In one function with
@@ -133,11 +151,11 @@ impl<T: Load> Lookups<T> {
         match &self.batches().batch {
             // SAFETY: as in `contains`.
             Some(forms) => unsafe {
-                forms.pick(self.by_groups)(lines, &self.probe.fields, self.access, hashes, found);
+                forms[usize::from(self.by_groups)](lines, &self.fields, self.access, hashes, found);
             },
             None => one_by_one(&mut lines, self.access, hashes, found, |lines, hash| {
                 // SAFETY: as in `contains`.
-                unsafe { (self.probe.line)(*lines, hash, &self.probe) }
+                unsafe { (self.line)(*lines, hash, self) }
             }),
         }
     }
@@ -152,12 +170,6 @@ impl Kernels {
     #[inline(always)]
     fn has_two_lines(&self) -> bool {
         self.lookups.gather.is_some()
-    }
-
-    /// What only reads.
-    #[inline(always)]
-    pub(crate) fn lookups(&self) -> &Lookups<AtomicU64> {
-        &self.lookups
     }
 
     #[inline(always)]
@@ -203,7 +215,7 @@ impl Kernels {
                 self.insert_many(plan, bits, hashes, &mut changed);
                 changed[0]
             }
-            _ if self.looks_first() => self.look_up_and_insert(bits, hashes),
+            _ if self.looks_first() => self.look_up_and_insert(plan, bits, hashes),
             _ => few_bitmap(
                 hashes,
                 &bits.shared(),
@@ -224,8 +236,7 @@ impl Kernels {
 
     /// A hash that is found needs no insert. Of equal ones that are not, the first sets the bits.
     #[inline]
-    fn look_up_and_insert(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        let plan = self.lookups.ladder.plan(hashes.len());
+    fn look_up_and_insert(&self, plan: Plan, bits: &Bits, hashes: &[u64]) -> u64 {
         let found = self.lookups.contains_few_bitmap(plan, bits.shared(), hashes);
         let mut missing = !found & !(u64::MAX << hashes.len());
         let mut changed = 0;
@@ -241,7 +252,7 @@ impl Kernels {
     #[inline]
     fn insert_many(&self, plan: Plan, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         if self.has_two_lines() {
-            let (lines, hint) = (bits.shared(), self.lookups.probe.hint);
+            let (lines, hint) = (bits.shared(), self.lookups.hint);
             return two_lines::insert_hashes(plan, lines, hashes, changed, hint, |line, hashes, changed| {
                 self.line_insert_hashes(line, hashes, changed);
             });
@@ -267,7 +278,7 @@ impl Kernels {
     #[inline(always)]
     fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         // SAFETY: the `Isa` of the lookups proves that the CPU has what the function needs.
-        unsafe { (self.line_insert)(lines, hash, &self.lookups.probe.fields) }
+        unsafe { (self.line_insert)(lines, hash, &self.lookups.fields) }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into these lines.
@@ -295,7 +306,7 @@ impl Kernels {
             // SAFETY: as in `line_insert`.
             Some(forms) => unsafe {
                 let lookups = &self.lookups;
-                forms.pick(lookups.by_groups)(lines, &lookups.probe.fields, self.access, hashes, changed);
+                forms[usize::from(lookups.by_groups)](lines, &lookups.fields, self.access, hashes, changed);
             },
             None => one_by_one(&mut lines, self.access, hashes, changed, |_, hash| insert(hash)),
         }
@@ -306,43 +317,22 @@ impl Kernels {
         let tuning = self.lookups.tuning;
         let access = tuning.access(size_of_val(region.words), tuning.changes);
         // SAFETY: as in `line_insert`.
-        unsafe { (self.batches().fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
+        unsafe { (self.batches().fill)(region, &self.lookups.fields, access, hashes, changed) }
     }
 }
 
-/// [`CounterKernels::insert_hashes`], or `remove_hashes`.
-pub(crate) type CounterBatch = fn(&CounterKernels, Lines<'_, Counters>, &[u64], &mut [u64]);
-
 impl CounterKernels {
-    /// What only reads.
-    #[inline(always)]
-    pub(crate) fn lookups(&self) -> &Lookups<Counters> {
-        &self.lookups
-    }
-
-    #[inline(always)]
-    pub(crate) fn insert(&self, lines: Lines<'_, Counters>, hash: u64) -> bool {
-        (self.insert)(lines, hash)
-    }
-
-    #[inline(always)]
-    pub(crate) fn remove(&self, lines: Lines<'_, Counters>, hash: u64) -> bool {
-        (self.remove)(lines, hash)
-    }
-
-    /// Whether each hash's insert found a counter at 0, as a bitmap.
+    /// Makes a change by each hash, and writes their answers as a bitmap.
     #[inline]
-    pub(crate) fn insert_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], new: &mut [u64]) {
-        one_by_one(&mut lines, self.access, hashes, new, |lines, hash| {
-            (self.insert)(*lines, hash)
-        });
-    }
-
-    /// Whether each hash was removed, as a bitmap.
-    #[inline]
-    pub(crate) fn remove_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], removed: &mut [u64]) {
-        one_by_one(&mut lines, self.access, hashes, removed, |lines, hash| {
-            (self.remove)(*lines, hash)
+    pub(crate) fn change_hashes(
+        &self,
+        change: CounterChange,
+        mut lines: Lines<'_, Counters>,
+        hashes: &[u64],
+        answers: &mut [u64],
+    ) {
+        one_by_one(&mut lines, self.access, hashes, answers, |lines, hash| {
+            change(*lines, hash)
         });
     }
 }

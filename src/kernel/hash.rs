@@ -5,7 +5,6 @@
 //! Murmur3, four for SipHash.
 
 use super::arch;
-use super::dispatch::HashTable;
 use super::isa::Isa;
 pub(crate) use super::plan::{GROUP, TILE};
 use crate::words::chunks::as_chunks;
@@ -14,18 +13,23 @@ use core::slice;
 
 /// The kernels of a hash function with a state of `N` words, if an instruction set is faster than
 /// one key after another.
+///
+/// Made from an [`Isa`] alone: so the CPU has what the functions need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HashKernels<const N: usize> {
-    table: HashTable<N>,
-    /// The proof that the CPU has what the functions of the table need.
-    _isa: Isa,
+    /// The longest keys of [`short`](Self::short), in bytes: at most 16.
+    pub(crate) most: usize,
+    pub(super) short: unsafe fn(&[u64; N], usize, &mut [u64], &[u64]),
+    pub(super) slices: Option<HashSlices<N>>,
 }
+
+type HashSlices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; GROUP]], &mut [u64]);
 
 impl HashKernels<2> {
     /// The kernels of `isa` for Murmur3.
     #[inline]
     pub(crate) fn murmur3(isa: Isa) -> Option<Self> {
-        arch::murmur3(isa.level()).map(|table| Self { table, _isa: isa })
+        arch::murmur3(isa.level())
     }
 }
 
@@ -33,24 +37,18 @@ impl HashKernels<4> {
     /// The kernels of `isa` for SipHash-1-3.
     #[inline]
     pub(crate) fn siphash13(isa: Isa) -> Option<Self> {
-        arch::siphash13(isa.level()).map(|table| Self { table, _isa: isa })
+        arch::siphash13(isa.level())
     }
 }
 
 impl<const N: usize> HashKernels<N> {
-    /// The longest keys of [`short`](Self::short), in bytes.
-    #[inline]
-    pub(crate) fn most(self) -> usize {
-        self.table.most
-    }
-
-    /// Hashes keys of `width` bytes, at most [`most`](Self::most). `keys` has the first 8 bytes of
+    /// Hashes keys of `width` bytes, at most `most`. `keys` has the first 8 bytes of
     /// each, little-endian, and becomes the hashes. `high` has the other bytes, or is empty.
     #[inline]
     pub(crate) fn short(self, start: &[u64; N], width: usize, keys: &mut [u64], high: &[u64]) {
-        debug_assert!(width <= self.most() && (width <= 8 || keys.len() == high.len()));
-        // SAFETY: the table is that of the `Isa`.
-        unsafe { (self.table.short)(start, width, keys, high) }
+        debug_assert!(width <= self.most && (width <= 8 || keys.len() == high.len()));
+        // SAFETY: the `Isa` proved that the CPU has what the function needs.
+        unsafe { (self.short)(start, width, keys, high) }
     }
 
     /// Hashes keys of any length, at most [`TILE`]. Answers whether it could: there may be no
@@ -62,7 +60,7 @@ impl<const N: usize> HashKernels<N> {
         keys: impl Iterator<Item = Option<&'a [u8]>>,
         out: &mut [u64],
     ) -> bool {
-        let Some(kernel) = self.table.slices else {
+        let Some(kernel) = self.slices else {
             return false;
         };
         let mut slices = [const { MaybeUninit::uninit() }; TILE];

@@ -236,7 +236,7 @@ impl Ladder {
     /// MiB, four new keys, one by one and as a batch: two words 53 and 52 ns, four words 89 and 62.
     /// Four present ones: 14 and 22, 29 and 27. Eight new ones of two words: 50 and 32.)
     pub(super) const fn of_inserts(traits: Traits) -> Self {
-        let lookups = Self::of_lookups(traits);
+        let (lookups, line) = (Self::of_lookups(traits), Self::of_line(traits));
         let few = match (traits.is_inlined, is_cached(traits.bytes)) {
             _ if IS_CHECKED => FEW_INSERTS,
             (_, true) if lookups.few > IN_GROUPS => IN_GROUPS,
@@ -251,7 +251,8 @@ impl Ladder {
         };
         Self {
             few,
-            groups: tile,
+            // Where a lookup comes first, a few are looked up by groups as those of lookups.
+            groups: if traits.looks_first { line.groups } else { tile },
             tile,
             pipeline: FEWEST_INSERTS_IN_A_PIPELINE,
         }
@@ -421,22 +422,6 @@ impl AccessPlan {
     }
 }
 
-/// The two forms of a pipeline (`pipeline.rs`): lines are asked for by tiles, or by groups. (In one
-/// function, with a branch, inserts in the caches took 1.05 to 1.1 times as long.) AVX-512 without
-/// BITALG has the first alone, to save code: it was not measured on a processor of its own.
-#[derive(Debug)]
-pub(super) struct Forms<F> {
-    pub(super) tiles: F,
-    pub(super) groups: F,
-}
-
-impl<F: Copy> Forms<F> {
-    #[inline(always)]
-    pub(super) fn pick(&self, by_groups: bool) -> F {
-        if by_groups { self.groups } else { self.tiles }
-    }
-}
-
 /// The rows of the table.
 const ROWS: [TuningRow; 3] = [
     TuningRow {
@@ -488,7 +473,7 @@ impl TuningRow {
         }
     }
 
-    /// Whether [`Forms::groups`] is faster for a target of this many bytes.
+    /// Whether to prefetch by groups is faster for a target of this many bytes.
     pub(super) fn takes_groups(self, bytes: usize) -> bool {
         !is_cached(bytes) && bytes >= self.groups_from
     }

@@ -1,5 +1,5 @@
 //! The specification of the kernels, and the code for CPUs without vectors: takes a hash or a slice
-//! of hashes, and gives answers. `portable.rs` compiles it for each shape of the pattern.
+//! of hashes, and gives answers. `plain.rs` compiles it for each shape of the pattern.
 //!
 //! The answers of a batch are a bitmap: bit `i % 64` of word `i / 64` is the answer for hash `i`.
 //! The bits that no hash belongs to are 0.
@@ -7,7 +7,7 @@
 //! No pipeline orders memory beyond the `Release` of the bits it sets. The caller calls
 //! [`acquire`](crate::words::bits::acquire) if an answer rests on bits seen.
 
-use super::dispatch::Probe;
+use super::Lookups;
 use super::plan::AccessPlan;
 use crate::geometry::pattern::{BitFields, block, pattern};
 use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable};
@@ -81,10 +81,10 @@ pub(super) fn few(
 ///
 /// The CPU has what that lookup needs.
 #[inline(never)]
-pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>, found: &mut [bool]) {
+pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], lookups: &Lookups<T>, found: &mut [bool]) {
     // SAFETY: as promised.
-    few(hashes, &lines, probe.hint, found, |hash| unsafe {
-        (probe.line)(lines, hash, probe)
+    few(hashes, &lines, lookups.hint, found, |hash| unsafe {
+        (lookups.line)(lines, hash, lookups)
     });
 }
 
@@ -94,10 +94,10 @@ pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], pro
 ///
 /// As for [`few_flags`].
 #[inline(never)]
-pub(super) unsafe fn few_lookups<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>) -> u64 {
+pub(super) unsafe fn few_lookups<T: Load>(lines: Lines<'_, T>, hashes: &[u64], lookups: &Lookups<T>) -> u64 {
     // SAFETY: as promised.
-    few_bitmap(hashes, &lines, probe.hint, |hash| unsafe {
-        (probe.line)(lines, hash, probe)
+    few_bitmap(hashes, &lines, lookups.hint, |hash| unsafe {
+        (lookups.line)(lines, hash, lookups)
     })
 }
 

@@ -164,21 +164,21 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
         let expected: Vec<bool> = asked
             .iter()
-            .map(|&hash| plain.lookups().contains(by_one.shared(), hash))
+            .map(|&hash| plain.lookups.contains(by_one.shared(), hash))
             .collect();
         assert!(
             asked
                 .iter()
                 .zip(&expected)
-                .all(|(&hash, &e)| kernels.lookups().contains(single.shared(), hash) == e)
+                .all(|(&hash, &e)| kernels.lookups.contains(single.shared(), hash) == e)
         );
         let mut found = vec![u64::MAX; len.div_ceil(64)];
-        kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
+        kernels.lookups.contains_hashes(batch.shared(), &asked, &mut found);
         let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
         assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
         if len <= plan::FEW {
             let mut few = vec![false; len];
-            let lookups = kernels.lookups();
+            let lookups = &kernels.lookups;
             lookups.contains_few(lookups.ladder.plan(len), batch.shared(), &asked, &mut few);
             assert_eq!(few, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
         }
@@ -200,10 +200,10 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
     for len in LENGTHS {
         let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
         let [mut found, mut in_bytes] = [(); 2].map(|()| vec![u64::MAX; len.div_ceil(64)]);
-        kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
+        kernels.lookups.contains_hashes(batch.shared(), &asked, &mut found);
         lookups.contains_hashes(lines, &asked, &mut in_bytes);
         assert_eq!(in_bytes, found, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-        let single = |hash| lookups.contains(lines, hash) == plain.lookups().contains(batch.shared(), hash);
+        let single = |hash| lookups.contains(lines, hash) == plain.lookups.contains(batch.shared(), hash);
         assert!(asked.iter().all(|&hash| single(hash)));
     }
 }
@@ -229,9 +229,9 @@ fn two_lines_are_two_filters() {
         assert!(bits.words().eq(first.words().chain(other.words())));
         for hash in hashes(1000, 2000) {
             let in_halves =
-                one.lookups().contains(first.shared(), hash) & one.lookups().contains(other.shared(), second(hash));
-            assert_eq!(two.lookups().contains(bits.shared(), hash), in_halves);
-            in_one += usize::from(one.lookups().contains(first.shared(), hash) != in_halves);
+                one.lookups.contains(first.shared(), hash) & one.lookups.contains(other.shared(), second(hash));
+            assert_eq!(two.lookups.contains(bits.shared(), hash), in_halves);
+            in_one += usize::from(one.lookups.contains(first.shared(), hash) != in_halves);
         }
     }
     assert!(in_one > 0);
@@ -246,15 +246,15 @@ fn all_instruction_sets_see_counters_above_zero() {
         let plain = CounterKernels::of(layout, Isa::PLAIN);
         // Few keys, so that most counters are those of one of them.
         for (i, &hash) in hashes(words as u64, 20).iter().enumerate() {
-            (0..i % 16).for_each(|_| _ = plain.insert(counters.shared(), hash));
+            (0..i % 16).for_each(|_| _ = (plain.insert)(counters.shared(), hash));
         }
         let asked = hashes(words as u64, 100);
         let expected: Vec<bool> = asked
             .iter()
-            .map(|&hash| plain.lookups().contains(counters.shared(), hash))
+            .map(|&hash| plain.lookups.contains(counters.shared(), hash))
             .collect();
         for kernels in Isa::all().map(|isa| CounterKernels::of(layout, isa)) {
-            let lookups = kernels.lookups();
+            let lookups = &kernels.lookups;
             let mut found = [0; 2];
             lookups.contains_hashes(counters.shared(), &asked, &mut found);
             for (i, &hash) in asked.iter().enumerate() {

@@ -18,14 +18,15 @@ mod loads;
 
 pub(super) use self::inlined::Inlined;
 use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, SHAPES, Unpack, Vectorized, of_shapes,
+    AndRows, BatchInserts, BatchLookups, Contains, Insert, SHAPES, ShapeLookups, Unpack, Vectorized, of_shapes,
     of_words, shape_number,
 };
+use super::hash::HashKernels;
 use super::pipeline::TILE_GROUPS;
-use super::plan::{Forms, TuningRow};
-use super::portable;
+use super::plan::TuningRow;
 #[cfg(lanebloom_rust_1_89)]
 use super::two_lines;
+use super::{plain, scalar};
 use crate::geometry::pattern::words_per_product;
 use crate::words::bits::Load;
 use core::marker::PhantomData;
@@ -44,8 +45,6 @@ pub(super) enum Level {
     #[cfg(lanebloom_rust_1_89)]
     Gather,
 }
-
-const PLAIN: portable::Level = portable::Level::Plain;
 
 impl Level {
     /// The best last.
@@ -108,37 +107,39 @@ impl Level {
     }
 }
 
-/// The single calls that are inlined, for patterns of this many words and bits.
-pub(super) fn inlined(level: Level, words: usize, bits: usize) -> Inlined {
-    if words != 2 || words_per_product(words, bits) < words {
-        return Inlined::NONE;
-    }
+/// The lookups of a level, for patterns of this many words and bits.
+pub(super) fn lookups<T: Load>(level: Level, words: usize, bits: usize) -> ShapeLookups<T> {
+    let inlined = |pair: fn(usize) -> Inlined| match words_per_product(words, bits) >= words && words == 2 {
+        true => pair(bits),
+        false => Inlined::NONE,
+    };
+    let plain = plain::lookups(words, bits);
     match level {
-        Level::Plain => Inlined::NONE,
+        Level::Plain => plain,
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather | Level::Bitalg => Inlined::bitalg(bits),
-        _ => Inlined::avx2(bits),
-    }
-}
-
-pub(super) fn contains<T: Load>(level: Level, words: usize, bits: usize) -> Contains<T> {
-    match level {
-        Level::Plain => portable::contains(PLAIN, words, bits),
-        Level::Avx2 => SingleLookups::AVX2[shape_number(words, bits)],
+        Level::Gather | Level::Bitalg => {
+            let row = lookup_row(level, words, bits);
+            let (contains, contains_two) = SingleLookups::BITALG.as_flattened()[usize::from(row - BITALG)];
+            ShapeLookups {
+                inlined: inlined(Inlined::bitalg),
+                contains,
+                contains_two,
+                gather: avx512::gather,
+                row,
+            }
+        }
         // One key at a time has no use for wider vectors.
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 => SingleLookups::AVX2[shape_number(words, bits)],
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Gather | Level::Bitalg => SingleLookups::bitalg(level, words, bits).0,
-    }
-}
-
-/// [`contains`] for keys with two lines.
-pub(super) fn contains_two<T: Load>(level: Level, words: usize, bits: usize) -> Contains<T> {
-    match level {
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Gather | Level::Bitalg => SingleLookups::bitalg(level, words, bits).1,
-        _ => portable::contains_two(PLAIN, words, bits),
+        _ => ShapeLookups {
+            inlined: inlined(Inlined::avx2),
+            contains: SingleLookups::AVX2[shape_number(words, bits)],
+            #[cfg(lanebloom_rust_1_89)]
+            gather: match level {
+                Level::Avx2 => plain.gather,
+                _ => avx512::gather,
+            },
+            row: row(level, words),
+            ..plain
+        },
     }
 }
 
@@ -152,13 +153,7 @@ impl<T: Load> SingleLookups<T> {
         &of_shapes!(contains, T)
     };
 
-    /// In one line, and of two lines.
-    #[cfg(lanebloom_rust_1_89)]
-    fn bitalg(level: Level, words: usize, bits: usize) -> (Contains<T>, Contains<T>) {
-        Self::BITALG.as_flattened()[usize::from(lookup_row(level, words, bits) - BITALG)]
-    }
-
-    /// In the order of the rows of [`batch_lookups`].
+    /// In one line, and of two lines, in the order of the rows of [`batch_lookups`].
     #[cfg(lanebloom_rust_1_89)]
     const BITALG: &[[(Contains<T>, Contains<T>); 4]] = &[
         of_words!(Self::one_and_two, 0),
@@ -190,21 +185,26 @@ impl<T: Load> SingleLookups<T> {
     }
 }
 
+/// The row of the tables below for patterns of this many words, but for that of lookups by
+/// [`Level::Gather`].
+fn row(level: Level, words: usize) -> u8 {
+    4 * level as u8 + words.ilog2() as u8
+}
+
 /// The row of [`batch_lookups`] for patterns of this many words and bits.
-pub(super) fn lookup_row(level: Level, words: usize, bits: usize) -> u8 {
-    #[cfg(lanebloom_rust_1_89)]
-    if level == Level::Gather {
-        // After those of the other levels: one for 1 word, two for 2, four for 4, and one for 8.
-        let place = match (words, bitalg::scalar_words(words, bits, true)) {
-            (1, _) => 0,
-            (2, scalar) => scalar,
-            (4, scalar) => 2 + scalar,
-            _ => 7,
-        };
-        return GATHER + place as u8;
+#[cfg(lanebloom_rust_1_89)]
+fn lookup_row(level: Level, words: usize, bits: usize) -> u8 {
+    if level == Level::Bitalg {
+        return row(level, words);
     }
-    let _ = bits;
-    insert_row(level, words)
+    // After those of the other levels: one for 1 word, two for 2, four for 4, and one for 8.
+    let place = match (words, bitalg::scalar_words(words, bits, true)) {
+        (1, _) => 0,
+        (2, scalar) => scalar,
+        (4, scalar) => 2 + scalar,
+        _ => 7,
+    };
+    GATHER + place as u8
 }
 
 /// The first rows of two levels in [`batch_lookups`].
@@ -223,7 +223,7 @@ struct LookupRows<T>(PhantomData<T>);
 impl<T: Load> LookupRows<T> {
     /// Four for each level: for 1, 2, 4, and 8 words.
     const ROWS: &[[BatchLookups<T>; 4]] = &[
-        [const { portable::plain_lookups() }; 4],
+        [const { plain::batch_lookups() }; 4],
         of_words!(Self::avx2),
         #[cfg(lanebloom_rust_1_89)]
         of_words!(Self::avx512),
@@ -247,22 +247,19 @@ impl<T: Load> LookupRows<T> {
 
     const fn avx2<const W: usize>() -> BatchLookups<T> {
         BatchLookups {
-            batch: Some(Forms {
-                tiles: avx2::contains_hashes::<W, TILE_GROUPS, T>,
-                groups: avx2::contains_hashes::<W, 1, T>,
-            }),
-            ..portable::plain_lookups()
+            batch: Some([
+                avx2::contains_hashes::<W, TILE_GROUPS, T>,
+                avx2::contains_hashes::<W, 1, T>,
+            ]),
+            ..plain::batch_lookups()
         }
     }
 
     #[cfg(lanebloom_rust_1_89)]
     const fn avx512<const W: usize>() -> BatchLookups<T> {
         BatchLookups {
-            batch: Some(Forms {
-                tiles: avx512::contains_hashes::<W, T>,
-                groups: avx512::contains_hashes::<W, T>,
-            }),
-            ..portable::plain_lookups()
+            batch: Some([avx512::contains_hashes::<W, T>; 2]),
+            ..plain::batch_lookups()
         }
     }
 
@@ -276,34 +273,23 @@ impl<T: Load> LookupRows<T> {
                 bitalg::group_flags::<W, GATHER, T>,
                 bitalg::group_bitmap::<W, GATHER, T>,
             )),
-            batch: Some(Forms {
-                tiles: bitalg::contains_hashes::<W, TILE_GROUPS, GATHER, T>,
-                groups: bitalg::contains_hashes::<W, 1, GATHER, T>,
-            }),
+            batch: Some([
+                bitalg::contains_hashes::<W, TILE_GROUPS, GATHER, T>,
+                bitalg::contains_hashes::<W, 1, GATHER, T>,
+            ]),
         }
     }
 }
 
-pub(super) fn gather(level: Level) -> Gather {
-    match level {
-        Level::Plain | Level::Avx2 => portable::gather(PLAIN),
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 | Level::Gather | Level::Bitalg => avx512::gather,
-    }
-}
-
-pub(super) fn insert(level: Level, words: usize, bits: usize) -> Insert {
+/// The insert of a key, and the row of [`batch_inserts`].
+pub(super) fn inserts(level: Level, words: usize, bits: usize) -> (Insert, u8) {
     use avx2::insert;
     static AVX2: [Insert; SHAPES] = of_shapes!(insert);
-    match level {
-        Level::Plain => portable::insert(PLAIN, words, bits),
+    let insert = match level {
+        Level::Plain => plain::insert(words, bits),
         _ => AVX2[shape_number(words, bits)],
-    }
-}
-
-/// The row of [`batch_inserts`] for patterns of this many words.
-pub(super) fn insert_row(level: Level, words: usize) -> u8 {
-    4 * level as u8 + portable::insert_row(PLAIN, words)
+    };
+    (insert, row(level, words))
 }
 
 #[inline(always)]
@@ -313,7 +299,7 @@ pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
 
 /// Four for each level, as [`batch_lookups`].
 static INSERT_ROWS: &[[BatchInserts; 4]] = &[
-    of_words!(portable::plain_inserts),
+    of_words!(plain::batch_inserts),
     of_words!(avx2_inserts),
     #[cfg(lanebloom_rust_1_89)]
     of_words!(avx512_inserts),
@@ -325,10 +311,7 @@ static INSERT_ROWS: &[[BatchInserts; 4]] = &[
 
 const fn avx2_inserts<const W: usize>() -> BatchInserts {
     BatchInserts {
-        batch: Some(Forms {
-            tiles: avx2::insert_hashes::<W, TILE_GROUPS>,
-            groups: avx2::insert_hashes::<W, 1>,
-        }),
+        batch: Some([avx2::insert_hashes::<W, TILE_GROUPS>, avx2::insert_hashes::<W, 1>]),
         fill: avx2::fill::<W>,
     }
 }
@@ -336,10 +319,7 @@ const fn avx2_inserts<const W: usize>() -> BatchInserts {
 #[cfg(lanebloom_rust_1_89)]
 const fn avx512_inserts<const W: usize>() -> BatchInserts {
     BatchInserts {
-        batch: Some(Forms {
-            tiles: avx512::insert_hashes::<W>,
-            groups: avx512::insert_hashes::<W>,
-        }),
+        batch: Some([avx512::insert_hashes::<W>; 2]),
         fill: avx512::fill::<W>,
     }
 }
@@ -347,17 +327,17 @@ const fn avx512_inserts<const W: usize>() -> BatchInserts {
 #[cfg(lanebloom_rust_1_89)]
 const fn bitalg_inserts<const W: usize, const GATHER: bool>() -> BatchInserts {
     BatchInserts {
-        batch: Some(Forms {
-            tiles: bitalg::insert_hashes::<W, TILE_GROUPS, GATHER>,
-            groups: bitalg::insert_hashes::<W, 1, GATHER>,
-        }),
+        batch: Some([
+            bitalg::insert_hashes::<W, TILE_GROUPS, GATHER>,
+            bitalg::insert_hashes::<W, 1, GATHER>,
+        ]),
         fill: avx512::fill::<W>,
     }
 }
 
 pub(super) fn unpack(level: Level) -> Unpack {
     match level {
-        Level::Plain => portable::unpack(PLAIN),
+        Level::Plain => scalar::unpack,
         Level::Avx2 => avx2::unpack,
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 | Level::Gather | Level::Bitalg => avx512::unpack,
@@ -366,7 +346,7 @@ pub(super) fn unpack(level: Level) -> Unpack {
 
 pub(super) fn and_rows<T: Load>(level: Level) -> AndRows<T> {
     match level {
-        Level::Plain => portable::and_rows(PLAIN),
+        Level::Plain => scalar::and_rows,
         Level::Avx2 => avx2::and_rows,
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 | Level::Gather | Level::Bitalg => avx512::and_rows,
@@ -376,7 +356,7 @@ pub(super) fn and_rows<T: Load>(level: Level) -> AndRows<T> {
 #[inline]
 pub(super) fn vectorized<W: Vectorized>(level: Level, work: W) -> W::Output {
     match level {
-        Level::Plain => portable::vectorized(PLAIN, work),
+        Level::Plain => work.run(),
         // SAFETY: the level proves that the CPU has what the function is compiled for.
         Level::Avx2 => unsafe { avx2::vectorized(work) },
         // SAFETY: as above.
@@ -386,16 +366,16 @@ pub(super) fn vectorized<W: Vectorized>(level: Level, work: W) -> W::Output {
 }
 
 #[inline]
-pub(super) fn murmur3(level: Level) -> Option<HashTable<2>> {
+pub(super) fn murmur3(level: Level) -> Option<HashKernels<2>> {
     match level {
-        Level::Plain => portable::murmur3(PLAIN),
-        Level::Avx2 => Some(HashTable {
+        Level::Plain => None,
+        Level::Avx2 => Some(HashKernels {
             most: 16,
             short: hash_avx2::murmur3_short,
             slices: None,
         }),
         #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 | Level::Gather | Level::Bitalg => Some(HashTable {
+        Level::Avx512 | Level::Gather | Level::Bitalg => Some(HashKernels {
             most: 16,
             short: hash_avx512::murmur3_short,
             slices: Some(hash_avx512::murmur3_slices),
@@ -404,16 +384,16 @@ pub(super) fn murmur3(level: Level) -> Option<HashTable<2>> {
 }
 
 #[inline]
-pub(super) fn siphash13(level: Level) -> Option<HashTable<4>> {
+pub(super) fn siphash13(level: Level) -> Option<HashKernels<4>> {
     match level {
-        Level::Plain => portable::siphash13(PLAIN),
-        Level::Avx2 => Some(HashTable {
+        Level::Plain => None,
+        Level::Avx2 => Some(HashKernels {
             most: 16,
             short: hash_avx2::siphash13_short,
             slices: None,
         }),
         #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 | Level::Gather | Level::Bitalg => Some(HashTable {
+        Level::Avx512 | Level::Gather | Level::Bitalg => Some(HashKernels {
             most: 16,
             short: hash_avx512::siphash13_short,
             slices: Some(hash_avx512::siphash13_slices),

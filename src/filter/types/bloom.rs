@@ -131,23 +131,20 @@ impl Insert for Bloom {
     #[inline(always)]
     fn plan_of_keys(&self, keys: usize) -> Plan {
         match Plan::of_inserts(keys) {
-            Plan::Few => self.words.kernels.ladder.plan(keys),
+            Plan::Few => self.plan_of_hashes(keys),
             plan => plan,
         }
     }
 
-    #[inline]
-    fn insert_hashes(&self, hashes: &[u64]) -> usize {
-        if self.words.kernels.ladder.plan(hashes.len()).is_single() {
-            return hashes.iter().map(|&hash| usize::from(self.insert_hash(hash))).sum();
-        }
-        self.insert_source(&hashes)
+    #[inline(always)]
+    fn plan_of_hashes(&self, hashes: usize) -> Plan {
+        self.words.kernels.ladder.plan(hashes)
     }
 
     #[inline]
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let BloomBits { bits, kernels } = &self.words;
-        let changed = match kernels.ladder.plan(source.len()) {
+        let changed = match self.plan_of_hashes(source.len()) {
             Plan::Pipeline => sorted_insert::insert(bits, kernels, source, answer),
             few => {
                 let mut space = Few::default();
@@ -186,7 +183,7 @@ impl LineWords for BloomBits {
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<AtomicU64> {
-        self.kernels.lookups()
+        &self.kernels.lookups
     }
 
     #[inline(always)]

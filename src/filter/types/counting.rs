@@ -84,7 +84,7 @@ use crate::filter::traits::{Insert, Remove};
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::sizing::Cell;
 use crate::hash::Murmur3;
-use crate::kernel::{CounterBatch, CounterKernels, Isa, Lookups};
+use crate::kernel::{CounterChange, CounterKernels, Isa, Lookups};
 use crate::words::bits::{self, Lines};
 use crate::words::counters::{self, CounterLines, Counters};
 use core::fmt;
@@ -148,9 +148,10 @@ stored! { CountingBloom: Counting, "", of one size }
 
 impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.
-    fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
+    fn change(&self, kernel: CounterChange, source: &impl Source, mut answer: Answer<'_>) -> usize {
         answered(source, &mut answer, |hashes, bitmap| {
-            kernel(&self.words.kernels, self.words.counters.shared(), hashes, bitmap);
+            let lines = self.words.counters.shared();
+            self.words.kernels.change_hashes(kernel, lines, hashes, bitmap);
         })
     }
 }
@@ -160,11 +161,11 @@ impl Insert for Counting {
 
     #[inline]
     fn insert_hash(&self, hash: u64) -> bool {
-        self.words.kernels.insert(self.words.counters.shared(), hash)
+        (self.words.kernels.insert)(self.words.counters.shared(), hash)
     }
 
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        self.change(CounterKernels::insert_hashes, source, answer)
+        self.change(self.words.kernels.insert, source, answer)
     }
 
     #[inline]
@@ -176,11 +177,11 @@ impl Insert for Counting {
 impl Remove for Counting {
     #[inline]
     fn remove_hash(&self, hash: u64) -> bool {
-        self.words.kernels.remove(self.words.counters.shared(), hash)
+        (self.words.kernels.remove)(self.words.counters.shared(), hash)
     }
 
     fn remove_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        self.change(CounterKernels::remove_hashes, source, answer)
+        self.change(self.words.kernels.remove, source, answer)
     }
 }
 
@@ -200,7 +201,7 @@ impl LineWords for BloomCounters {
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<Counters> {
-        self.kernels.lookups()
+        &self.kernels.lookups
     }
 
     #[inline(always)]

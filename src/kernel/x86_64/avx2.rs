@@ -19,7 +19,8 @@
 use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BitFields, MULTIPLIER};
-use crate::kernel::dispatch::{Probe, Vectorized};
+use crate::kernel::Lookups;
+use crate::kernel::dispatch::Vectorized;
 use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::scalar;
@@ -47,7 +48,7 @@ pub(super) fn detect() -> bool {
 pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
-    _: &Probe<T>,
+    _: &Lookups<T>,
 ) -> bool {
     if W == 4 && S <= 3 {
         return loads::Four::of(S).contains(lines, hash);
