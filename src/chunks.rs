@@ -117,8 +117,8 @@ pub(crate) fn for_each_bitmap(source: &impl Source, mut each: impl FnMut(usize, 
     });
 }
 
-/// Calls `work(hashes, bitmap)` as [`for_each_bitmap`], tells each bitmap, and returns the number of
-/// ones in all of them.
+/// Calls `work(hashes, bitmap)` as [`for_each_bitmap`] does, tells each bitmap, and returns the
+/// number of ones in all of them.
 #[inline(always)]
 pub(crate) fn answered(
     source: &impl Source,

@@ -29,7 +29,7 @@
 //! - A file for each instruction set. They are twins: the same names, the same signatures.
 //!   `x86_64/loads.rs` loads the shared words into vectors, and says why that is no data race.
 //! - A table of functions for each architecture, twins too: `portable.rs`, `aarch64.rs`,
-//!   `x86_64.rs`. `dispatch.rs` has their types.
+//!   `x86_64.rs`. `dispatch.rs` has their types, `plain.rs` what stands in for a missing function.
 //! - `isa.rs` finds the instruction sets of this CPU.
 //!
 //! | | single calls | batches of hashes | hashes of many keys |
@@ -104,7 +104,7 @@ pub use self::isa::{Isa, instruction_set, instruction_sets};
 
 use self::arch::Inlined;
 use self::dispatch::{
-    AndRows, BatchInserts, BatchLookups, Contains, Gather, Insert, SHAPES, Unpack, of_shapes, shape_number,
+    AndRows, BatchInserts, BatchLookups, Contains, Gather, Insert, Probe, SHAPES, Unpack, of_shapes, shape_number,
 };
 pub(crate) use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
@@ -129,12 +129,7 @@ pub(crate) struct Lookups<T> {
     inlined: Inlined,
     /// For a key with all its lines.
     contains: Contains<T>,
-    fields: BitFields,
-    /// The lookup in one line of a key.
-    line: Contains<T>,
-    /// The hint by which the lines of a few hashes are prefetched, if the filter is beyond the
-    /// caches.
-    hint: Option<Hint>,
+    probe: Probe<T>,
     /// The number of its row in the table of [`BatchLookups`].
     row: u8,
     /// Whether batches prefetch by groups.
@@ -165,7 +160,7 @@ impl<T: Load> Lookups<T> {
         let Shape { lines, words, bits } = layout.shape;
         let shape = arch::lookups(isa.level(), words, bits);
         let (inlined, contains, gather) = match lines {
-            1 => (shape.inlined, shape.contains, None),
+            1 => (arch::inlined(isa.level(), words, bits), shape.contains, None),
             _ => (Inlined::NONE, shape.contains_two, Some(shape.gather)),
         };
         let bytes = layout.blocks * LINE_BYTES;
@@ -176,9 +171,11 @@ impl<T: Load> Lookups<T> {
             ladder: Ladder::of_lookups(traits),
             inlined,
             contains,
-            fields: BitFields::new(words, bits),
-            line: shape.contains,
-            hint: tuning.access(bytes, Hint::L1).hint(),
+            probe: Probe {
+                fields: BitFields::new(words, bits),
+                line: shape.contains,
+                hint: tuning.access(bytes, Hint::L1).hint(),
+            },
             row: shape.row,
             by_groups: tuning.takes_groups(bytes / lines),
             access: tuning.access(bytes / lines, tuning.lookups),
@@ -244,7 +241,7 @@ impl Kernels {
     /// The kernels of one line, for one half of the lines.
     pub(crate) fn one_line(&self) -> Self {
         let lookups = Lookups {
-            contains: self.lookups.line,
+            contains: self.lookups.probe.line,
             gather: None,
             ..self.lookups
         };

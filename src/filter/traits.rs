@@ -394,19 +394,9 @@ pub trait Insert {
         Plan::of_inserts(keys)
     }
 
-    /// The plan of a batch of hashes.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn plan_of_hashes(&self, _: usize) -> Plan {
-        Plan::Pipeline
-    }
-
     /// [`insert_batch`](Self::insert_batch) by hash.
     #[inline]
     fn insert_hashes(&self, hashes: &[u64]) -> Total<Self> {
-        if self.plan_of_hashes(hashes.len()).is_single() {
-            return sum(hashes.iter().map(|&hash| self.insert_hash(hash)));
-        }
         self.insert_source(&hashes)
     }
 

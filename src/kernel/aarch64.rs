@@ -4,10 +4,9 @@ mod hash_neon;
 mod neon;
 
 use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, Contains, Insert, SHAPES, ShapeLookups, Unpack, Vectorized, of_shapes,
-    of_words, shape_number,
+    AndRows, BatchInserts, BatchLookups, Contains, HashKernels, Insert, SHAPES, ShapeLookups, Unpack, Vectorized,
+    of_shapes, of_words, shape_number,
 };
-use super::hash::HashKernels;
 use super::pipeline::TILE_GROUPS;
 pub(super) use super::plain::Inlined;
 use super::plan::TuningRow;
@@ -56,6 +55,10 @@ impl Level {
     pub(super) fn looks_first(self) -> bool {
         false
     }
+}
+
+pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
+    Inlined
 }
 
 /// The lookups of a level, for patterns of this many words and bits.

@@ -17,7 +17,7 @@ impl<T: Load> Lookups<T> {
         unsafe {
             match self.inlined.contains(lines, hash) {
                 Some(found) => found,
-                None => (self.contains)(lines, hash, self),
+                None => (self.contains)(lines, hash, &self.probe),
             }
         }
     }
@@ -33,7 +33,7 @@ impl<T: Load> Lookups<T> {
         // SAFETY: as in `contains`.
         unsafe {
             self.inlined
-                .contains_each(lines, hashes, answer, |hash| (self.contains)(lines, hash, self));
+                .contains_each(lines, hashes, answer, |hash| (self.contains)(lines, hash, &self.probe));
         }
     }
 
@@ -43,10 +43,10 @@ impl<T: Load> Lookups<T> {
         match plan {
             Plan::Single => self.contains_each(lines, hashes.iter().copied().zip(found), |place, found| *place = found),
             // SAFETY: as in `contains`.
-            Plan::Few => unsafe { (self.batches().few_flags)(lines, hashes, self, found) },
+            Plan::Few => unsafe { (self.batches().few_flags)(lines, hashes, &self.probe, found) },
             plan => match (plan, self.batches().groups) {
                 // SAFETY: as in `contains`.
-                (Plan::Groups, Some((flags, _))) => unsafe { flags(lines, hashes, self, found) },
+                (Plan::Groups, Some((flags, _))) => unsafe { flags(lines, hashes, &self.probe, found) },
                 _ => {
                     let bitmap = self.contains_few_bitmap(plan, lines, hashes);
                     // SAFETY: as in `contains`.
@@ -60,7 +60,8 @@ impl<T: Load> Lookups<T> {
     #[inline(always)]
     pub(crate) fn contains_few_bitmap(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
         match plan {
-            Plan::Single => {
+            // (A ladder of lookups in two lines has no plan between single calls and a tile.)
+            plan if plan.is_single() || matches!((plan, self.gather), (Plan::Few, Some(_))) => {
                 // The last one first: to shift by a number that varies takes longer.
                 let mut found = 0;
                 let reversed = hashes.iter().rev().map(|hash| (*hash, ()));
@@ -121,7 +122,7 @@ impl<T: Load> Lookups<T> {
             self.line_contains_hashes(line, hashes, found);
         };
         // SAFETY: as in `contains`.
-        unsafe { two_lines::contains_hashes(plan, lines, hashes, found, gather, self.hint, line) }
+        unsafe { two_lines::contains_hashes(plan, lines, hashes, found, gather, self.probe.hint, line) }
     }
 }
 
@@ -141,7 +142,7 @@ impl<T: Load> Lookups<T> {
             _ => batches.few_bitmap,
         };
         // SAFETY: as in `contains`.
-        unsafe { lookup(lines, hashes, self) }
+        unsafe { lookup(lines, hashes, &self.probe) }
     }
 
     /// By the table's function for batches, or one by one if there is none. (In one function with
@@ -151,11 +152,11 @@ impl<T: Load> Lookups<T> {
         match &self.batches().batch {
             // SAFETY: as in `contains`.
             Some(forms) => unsafe {
-                forms[usize::from(self.by_groups)](lines, &self.fields, self.access, hashes, found);
+                forms[usize::from(self.by_groups)](lines, &self.probe.fields, self.access, hashes, found);
             },
             None => one_by_one(&mut lines, self.access, hashes, found, |lines, hash| {
                 // SAFETY: as in `contains`.
-                unsafe { (self.line)(*lines, hash, self) }
+                unsafe { (self.probe.line)(*lines, hash, &self.probe) }
             }),
         }
     }
@@ -252,7 +253,7 @@ impl Kernels {
     #[inline]
     fn insert_many(&self, plan: Plan, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         if self.has_two_lines() {
-            let (lines, hint) = (bits.shared(), self.lookups.hint);
+            let (lines, hint) = (bits.shared(), self.lookups.probe.hint);
             return two_lines::insert_hashes(plan, lines, hashes, changed, hint, |line, hashes, changed| {
                 self.line_insert_hashes(line, hashes, changed);
             });
@@ -278,7 +279,7 @@ impl Kernels {
     #[inline(always)]
     fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         // SAFETY: the `Isa` of the lookups proves that the CPU has what the function needs.
-        unsafe { (self.line_insert)(lines, hash, &self.lookups.fields) }
+        unsafe { (self.line_insert)(lines, hash, &self.lookups.probe.fields) }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into these lines.
@@ -306,7 +307,7 @@ impl Kernels {
             // SAFETY: as in `line_insert`.
             Some(forms) => unsafe {
                 let lookups = &self.lookups;
-                forms[usize::from(lookups.by_groups)](lines, &lookups.fields, self.access, hashes, changed);
+                forms[usize::from(lookups.by_groups)](lines, &lookups.probe.fields, self.access, hashes, changed);
             },
             None => one_by_one(&mut lines, self.access, hashes, changed, |_, hash| insert(hash)),
         }
@@ -317,7 +318,7 @@ impl Kernels {
         let tuning = self.lookups.tuning;
         let access = tuning.access(size_of_val(region.words), tuning.changes);
         // SAFETY: as in `line_insert`.
-        unsafe { (self.batches().fill)(region, &self.lookups.fields, access, hashes, changed) }
+        unsafe { (self.batches().fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
     }
 }
 

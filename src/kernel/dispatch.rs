@@ -2,12 +2,10 @@
 //! `portable.rs` fill in, and `kernel.rs` calls. A function in a table may be called if the CPU has
 //! the instruction set that it is compiled for.
 
-use super::Lookups;
-use super::arch::Inlined;
-use super::plan::AccessPlan;
+use super::plan::{AccessPlan, GROUP};
 use crate::geometry::layout::WORDS_PER_KEY;
 use crate::geometry::pattern::BitFields;
-use crate::words::bits::{Lines, OwnedRange};
+use crate::words::bits::{Hint, Lines, OwnedRange};
 use crate::words::sync::AtomicU64;
 
 /// An array of `$function::<W, S>` for every shape, in the order of [`shape_number`].
@@ -52,9 +50,9 @@ pub(super) fn shape_number(words: usize, bits: usize) -> usize {
 }
 
 // (The order of the arguments brings the hash into the register that the multiplication needs.)
-pub(super) type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Lookups<T>) -> bool;
-pub(super) type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &Lookups<T>, &mut [bool]);
-pub(super) type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Lookups<T>) -> u64;
+pub(super) type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Probe<T>) -> bool;
+pub(super) type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>, &mut [bool]);
+pub(super) type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>) -> u64;
 pub(super) type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &BitFields, AccessPlan, &[u64], &mut [u64]);
 pub(super) type Insert = unsafe fn(Lines<'_, AtomicU64>, u64, &BitFields) -> bool;
 pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &BitFields, AccessPlan, &[u64], &mut [u64]);
@@ -69,10 +67,28 @@ pub(super) type AndRows<T> = unsafe fn(&[T], &[u64], &mut [u64]);
 /// As `scalar::unpack`.
 pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
 
-/// The lookups of an instruction set for one shape.
+/// What the lookup of one hash needs beside the lines.
+#[derive(Debug)]
+pub(super) struct Probe<T> {
+    pub(super) fields: BitFields,
+    /// The lookup in one line, for `two_lines.rs`.
+    pub(super) line: Contains<T>,
+    /// The hint by which the lines of a few hashes are prefetched, if the filter is beyond the
+    /// caches.
+    pub(super) hint: Option<Hint>,
+}
+
+impl<T> Clone for Probe<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Probe<T> {}
+
+/// The lookups of an instruction set for one shape, without those that are inlined.
 pub(super) struct ShapeLookups<T> {
     /// For keys with one line.
-    pub(super) inlined: Inlined,
     pub(super) contains: Contains<T>,
     /// For keys with two lines.
     pub(super) contains_two: Contains<T>,
@@ -81,9 +97,9 @@ pub(super) struct ShapeLookups<T> {
     pub(super) row: u8,
 }
 
-/// The two forms of a pipeline (`pipeline.rs`): lines are prefetched by tiles, or by groups. (In one
-/// function, with a branch, inserts in the caches took 1.05 to 1.1 times as long.) AVX-512 without
-/// BITALG has the first alone, to save code: it was not measured on a processor of its own.
+/// The two forms of a pipeline (`pipeline.rs`): lines are prefetched by tiles, or by groups. (In
+/// one function, with a branch, inserts in the caches took 1.05 to 1.1 times as long.) AVX-512
+/// without BITALG has the first alone, to save code.
 pub(super) type Forms<F> = [F; 2];
 
 /// The lookups of several hashes, in lines of one kind of words: `AtomicU64` of a filter, its
@@ -120,3 +136,17 @@ pub trait Vectorized {
     /// The loops. The function and what it calls must be `#[inline(always)]`.
     fn run(self) -> Self::Output;
 }
+
+/// The kernels of a hash function with a state of `N` words, if an instruction set is faster than
+/// one key after another.
+///
+/// Made from an `Isa` alone: so the CPU has what the functions need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HashKernels<const N: usize> {
+    /// The longest keys of `short`, in bytes: at most 16.
+    pub(crate) most: usize,
+    pub(super) short: unsafe fn(&[u64; N], usize, &mut [u64], &[u64]),
+    pub(super) slices: Option<HashSlices<N>>,
+}
+
+type HashSlices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; GROUP]], &mut [u64]);

@@ -5,25 +5,12 @@
 //! Murmur3, four for SipHash.
 
 use super::arch;
+pub(crate) use super::dispatch::HashKernels;
 use super::isa::Isa;
 pub(crate) use super::plan::{GROUP, TILE};
 use crate::words::chunks::as_chunks;
 use core::mem::MaybeUninit;
 use core::slice;
-
-/// The kernels of a hash function with a state of `N` words, if an instruction set is faster than
-/// one key after another.
-///
-/// Made from an [`Isa`] alone: so the CPU has what the functions need.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HashKernels<const N: usize> {
-    /// The longest keys of [`short`](Self::short), in bytes: at most 16.
-    pub(crate) most: usize,
-    pub(super) short: unsafe fn(&[u64; N], usize, &mut [u64], &[u64]),
-    pub(super) slices: Option<HashSlices<N>>,
-}
-
-type HashSlices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; GROUP]], &mut [u64]);
 
 impl HashKernels<2> {
     /// The kernels of `isa` for Murmur3.

@@ -1,8 +1,10 @@
-//! The plain functions, from `scalar.rs`: the lowest level of every architecture, and the only one of
-//! machines without vectors that this crate knows.
+//! The plain functions, from `scalar.rs`: the lowest level of every architecture, and the only one
+//! of machines without vectors that this crate knows.
 
-use super::dispatch::{BatchInserts, BatchLookups, Contains, Insert, SHAPES, ShapeLookups, of_shapes, shape_number};
-use super::{Lookups, arch, scalar, two_lines};
+use super::dispatch::{
+    BatchInserts, BatchLookups, Contains, Insert, Probe, SHAPES, ShapeLookups, of_shapes, shape_number,
+};
+use super::{scalar, two_lines};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Lines, Load};
 use crate::words::sync::AtomicU64;
@@ -10,12 +12,11 @@ use crate::words::sync::AtomicU64;
 /// The lookups of patterns of this many words and bits. Batches are those of row 0.
 pub(super) fn lookups<T: Load>(words: usize, bits: usize) -> ShapeLookups<T> {
     #[inline(never)]
-    fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Lookups<T>) -> bool {
+    fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
         scalar::contains::<W, false, T>(lines, const { &BitFields::new(W, S) }, hash)
     }
     let table: &[Contains<T>; SHAPES] = const { &of_shapes!(contains, T) };
     ShapeLookups {
-        inlined: arch::Inlined::NONE,
         contains: table[shape_number(words, bits)],
         contains_two: two_lines::contains,
         gather: two_lines::gather,

@@ -252,7 +252,11 @@ impl Ladder {
         Self {
             few,
             // Where a lookup comes first, a few are looked up by groups as those of lookups.
-            groups: if traits.looks_first { line.groups } else { tile },
+            groups: match (traits.looks_first, traits.has_two_lines) {
+                (true, false) => line.groups,
+                (true, true) => lookups.few,
+                (false, _) => tile,
+            },
             tile,
             pipeline: FEWEST_INSERTS_IN_A_PIPELINE,
         }

@@ -1,8 +1,9 @@
 //! The tables of machines without vectors that this crate knows: the twin of `x86_64.rs` and
 //! `aarch64.rs`.
 
-use super::dispatch::{AndRows, BatchInserts, BatchLookups, Insert, ShapeLookups, Unpack, Vectorized, of_words};
-use super::hash::HashKernels;
+use super::dispatch::{
+    AndRows, BatchInserts, BatchLookups, HashKernels, Insert, ShapeLookups, Unpack, Vectorized, of_words,
+};
 pub(super) use super::plain::Inlined;
 use super::plan::TuningRow;
 use super::{plain, scalar};
@@ -36,6 +37,10 @@ impl Level {
     pub(super) fn looks_first(self) -> bool {
         false
     }
+}
+
+pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
+    Inlined
 }
 
 pub(super) fn lookups<T: Load>(_: Level, words: usize, bits: usize) -> ShapeLookups<T> {

@@ -7,7 +7,7 @@
 //! No pipeline orders memory beyond the `Release` of the bits it sets. The caller calls
 //! [`acquire`](crate::words::bits::acquire) if an answer rests on bits seen.
 
-use super::Lookups;
+use super::dispatch::Probe;
 use super::plan::AccessPlan;
 use crate::geometry::pattern::{BitFields, block, pattern};
 use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable};
@@ -81,10 +81,10 @@ pub(super) fn few(
 ///
 /// The CPU has what that lookup needs.
 #[inline(never)]
-pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], lookups: &Lookups<T>, found: &mut [bool]) {
+pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>, found: &mut [bool]) {
     // SAFETY: as promised.
-    few(hashes, &lines, lookups.hint, found, |hash| unsafe {
-        (lookups.line)(lines, hash, lookups)
+    few(hashes, &lines, probe.hint, found, |hash| unsafe {
+        (probe.line)(lines, hash, probe)
     });
 }
 
@@ -94,10 +94,10 @@ pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], loo
 ///
 /// As for [`few_flags`].
 #[inline(never)]
-pub(super) unsafe fn few_lookups<T: Load>(lines: Lines<'_, T>, hashes: &[u64], lookups: &Lookups<T>) -> u64 {
+pub(super) unsafe fn few_lookups<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>) -> u64 {
     // SAFETY: as promised.
-    few_bitmap(hashes, &lines, lookups.hint, |hash| unsafe {
-        (lookups.line)(lines, hash, lookups)
+    few_bitmap(hashes, &lines, probe.hint, |hash| unsafe {
+        (probe.line)(lines, hash, probe)
     })
 }
 

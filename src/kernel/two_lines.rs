@@ -6,8 +6,7 @@
 //! the others together. Inserts change both halves. The halves share no word, so the order of the
 //! two passes changes no bit and no answer.
 
-use super::Lookups;
-use super::dispatch::Gather;
+use super::dispatch::{Gather, Probe};
 use super::plan::Plan;
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{block, second};
@@ -25,10 +24,10 @@ const PASS: usize = 1024;
 ///
 /// The CPU has what the lookup in one line needs.
 #[inline(never)]
-pub(super) unsafe fn contains<T: Load>(lines: Lines<'_, T>, hash: u64, lookups: &Lookups<T>) -> bool {
+pub(super) unsafe fn contains<T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
     // SAFETY: as promised.
-    both(lines, hash, lookups.hint, |line, hash| unsafe {
-        (lookups.line)(line, hash, lookups)
+    both(lines, hash, probe.hint, |line, hash| unsafe {
+        (probe.line)(line, hash, probe)
     })
 }
 

@@ -18,10 +18,9 @@ mod loads;
 
 pub(super) use self::inlined::Inlined;
 use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, Contains, Insert, SHAPES, ShapeLookups, Unpack, Vectorized, of_shapes,
-    of_words, shape_number,
+    AndRows, BatchInserts, BatchLookups, Contains, HashKernels, Insert, SHAPES, ShapeLookups, Unpack, Vectorized,
+    of_shapes, of_words, shape_number,
 };
-use super::hash::HashKernels;
 use super::pipeline::TILE_GROUPS;
 use super::plan::TuningRow;
 #[cfg(lanebloom_rust_1_89)]
@@ -107,12 +106,19 @@ impl Level {
     }
 }
 
+/// The single calls that are inlined, for patterns of this many words and bits.
+pub(super) fn inlined(level: Level, words: usize, bits: usize) -> Inlined {
+    match level {
+        _ if words != 2 || words_per_product(words, bits) < words => Inlined::NONE,
+        Level::Plain => Inlined::NONE,
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Gather | Level::Bitalg => Inlined::bitalg(bits),
+        _ => Inlined::avx2(bits),
+    }
+}
+
 /// The lookups of a level, for patterns of this many words and bits.
 pub(super) fn lookups<T: Load>(level: Level, words: usize, bits: usize) -> ShapeLookups<T> {
-    let inlined = |pair: fn(usize) -> Inlined| match words_per_product(words, bits) >= words && words == 2 {
-        true => pair(bits),
-        false => Inlined::NONE,
-    };
     let plain = plain::lookups(words, bits);
     match level {
         Level::Plain => plain,
@@ -121,7 +127,6 @@ pub(super) fn lookups<T: Load>(level: Level, words: usize, bits: usize) -> Shape
             let row = lookup_row(level, words, bits);
             let (contains, contains_two) = SingleLookups::BITALG.as_flattened()[usize::from(row - BITALG)];
             ShapeLookups {
-                inlined: inlined(Inlined::bitalg),
                 contains,
                 contains_two,
                 gather: avx512::gather,
@@ -130,7 +135,6 @@ pub(super) fn lookups<T: Load>(level: Level, words: usize, bits: usize) -> Shape
         }
         // One key at a time has no use for wider vectors.
         _ => ShapeLookups {
-            inlined: inlined(Inlined::avx2),
             contains: SingleLookups::AVX2[shape_number(words, bits)],
             #[cfg(lanebloom_rust_1_89)]
             gather: match level {

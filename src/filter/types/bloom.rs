@@ -99,6 +99,12 @@ impl Bloom {
         }
     }
 
+    /// The plan of inserts of this many hashes.
+    #[inline(always)]
+    fn plan_of_hashes(&self, hashes: usize) -> Plan {
+        self.words.kernels.ladder.plan(hashes)
+    }
+
     /// An empty engine that is otherwise the same.
     #[cfg(feature = "std")]
     pub(crate) fn blank(&self) -> Result<Self, BuildError> {
@@ -136,9 +142,12 @@ impl Insert for Bloom {
         }
     }
 
-    #[inline(always)]
-    fn plan_of_hashes(&self, hashes: usize) -> Plan {
-        self.words.kernels.ladder.plan(hashes)
+    #[inline]
+    fn insert_hashes(&self, hashes: &[u64]) -> usize {
+        if self.plan_of_hashes(hashes.len()).is_single() {
+            return hashes.iter().map(|&hash| usize::from(self.insert_hash(hash))).sum();
+        }
+        self.insert_source(&hashes)
     }
 
     #[inline]

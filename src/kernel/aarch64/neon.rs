@@ -30,7 +30,7 @@
 
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
-use crate::kernel::Lookups;
+use crate::kernel::dispatch::Probe;
 use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::scalar;
@@ -43,7 +43,7 @@ use core::arch::aarch64::*;
 pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
-    _: &Lookups<T>,
+    _: &Probe<T>,
 ) -> bool {
     let fields = const { &BitFields::new(W, S) };
     if (W, S) != (2, 3) {

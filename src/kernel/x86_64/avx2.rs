@@ -19,8 +19,7 @@
 use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BitFields, MULTIPLIER};
-use crate::kernel::Lookups;
-use crate::kernel::dispatch::Vectorized;
+use crate::kernel::dispatch::{Probe, Vectorized};
 use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::scalar;
@@ -48,7 +47,7 @@ pub(super) fn detect() -> bool {
 pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
-    _: &Lookups<T>,
+    _: &Probe<T>,
 ) -> bool {
     if W == 4 && S <= 3 {
         return loads::Four::of(S).contains(lines, hash);

@@ -9,7 +9,7 @@ use super::avx512::{insert_into, kept_or_hashes, load, places, products, unpack}
 use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
-use crate::kernel::Lookups;
+use crate::kernel::dispatch::Probe;
 use crate::kernel::pipeline::{self, Group, GroupWords};
 use crate::kernel::plan::AccessPlan;
 use crate::kernel::scalar;
@@ -185,9 +185,9 @@ unsafe fn two_selected<const W: usize, T: Load>(group: *const T, selects: __m128
 pub(super) fn contains_one<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
-    lookups: &Lookups<T>,
+    probe: &Probe<T>,
 ) -> bool {
-    contains::<W, SCALAR, T>(lines, hash, &lookups.fields)
+    contains::<W, SCALAR, T>(lines, hash, &probe.fields)
 }
 
 /// [`two_lines::contains`], with both lookups inlined.
@@ -196,10 +196,10 @@ pub(super) fn contains_one<const W: usize, const SCALAR: usize, T: Load>(
 pub(super) fn contains_two<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
-    lookups: &Lookups<T>,
+    probe: &Probe<T>,
 ) -> bool {
-    two_lines::both(lines, hash, lookups.hint, |line, hash| {
-        contains::<W, SCALAR, T>(line, hash, &lookups.fields)
+    two_lines::both(lines, hash, probe.hint, |line, hash| {
+        contains::<W, SCALAR, T>(line, hash, &probe.fields)
     })
 }
 
@@ -209,10 +209,10 @@ pub(super) fn contains_two<const W: usize, const SCALAR: usize, T: Load>(
 pub(super) fn few_bitmap<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
-    lookups: &Lookups<T>,
+    probe: &Probe<T>,
 ) -> u64 {
-    scalar::few_bitmap(hashes, &lines, lookups.hint, |hash| {
-        contains::<W, SCALAR, T>(lines, hash, &lookups.fields)
+    scalar::few_bitmap(hashes, &lines, probe.hint, |hash| {
+        contains::<W, SCALAR, T>(lines, hash, &probe.fields)
     })
 }
 
@@ -222,11 +222,11 @@ pub(super) fn few_bitmap<const W: usize, const SCALAR: usize, T: Load>(
 pub(super) fn few_flags<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
-    lookups: &Lookups<T>,
+    probe: &Probe<T>,
     found: &mut [bool],
 ) {
-    scalar::few(hashes, &lines, lookups.hint, found, |hash| {
-        contains::<W, SCALAR, T>(lines, hash, &lookups.fields)
+    scalar::few(hashes, &lines, probe.hint, found, |hash| {
+        contains::<W, SCALAR, T>(lines, hash, &probe.fields)
     });
 }
 
@@ -236,10 +236,10 @@ pub(super) fn few_flags<const W: usize, const SCALAR: usize, T: Load>(
 pub(super) fn group_flags<const W: usize, const GATHER: bool, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
-    lookups: &Lookups<T>,
+    probe: &Probe<T>,
     found: &mut [bool],
 ) {
-    unpack(&[group_bitmap::<W, GATHER, T>(lines, hashes, lookups)], found);
+    unpack(&[group_bitmap::<W, GATHER, T>(lines, hashes, probe)], found);
 }
 
 /// Whether each of a few hashes is found, in groups, as the bits of a word.
@@ -248,14 +248,14 @@ pub(super) fn group_flags<const W: usize, const GATHER: bool, T: Load>(
 pub(super) fn group_bitmap<const W: usize, const GATHER: bool, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
-    lookups: &Lookups<T>,
+    probe: &Probe<T>,
 ) -> u64 {
-    let (count, all, fields) = (lines.blocks(), lines.all().as_ptr().cast::<T>(), &lookups.fields);
+    let (count, all, fields) = (lines.blocks(), lines.all().as_ptr().cast::<T>(), &probe.fields);
     // SAFETY: as in `contains_hashes`.
     unsafe {
         pipeline::contains_few(
             &lines,
-            lookups.hint,
+            probe.hint,
             hashes,
             |group, at| places::<W, GATHER>(group, fields, 0, count, at),
             |group, at| hold::<W, 0, GATHER, 2, T>(group, fields, all, at),
