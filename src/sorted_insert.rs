@@ -4,10 +4,10 @@
 //!
 //! In bulk, this thread copies a region of the filter into an image of its own. The hashes set
 //! their bits in the image by plain stores. Then one `fetch_or` adds the missing bits to each word
-//! of the filter that lacks some ([`combine`]). A filter that fits the cache is one region. For a
-//! larger filter, the hashes are first sorted into buckets, one for each region ([`Buckets`]), so
-//! that one region at a time is in the cache. A full bucket is inserted and used again. For a
-//! filter that is borrowed mutably, the region's own memory is the image.
+//! of the filter that lacks some ([`Regions::insert`]). A filter that fits the cache is one region.
+//! For a larger filter, the hashes are first sorted into buckets, one for each region
+//! ([`Buckets`]), so that one region at a time is in the cache. A full bucket is inserted and used
+//! again. For a filter that is borrowed mutably, the region's own memory is the image.
 //!
 //! The answers are those of inserts in order, as if all hashes of a region were inserted at the
 //! moment of the merge. The image tells which hashes changed the filter. This is wrong only if
@@ -101,7 +101,7 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
     }
     if bits.bytes() <= WHOLE_BYTES {
         let mut image = Words::new(bits.len())?;
-        return Some(combine(bits.shared(), kernels, 0, &mut image, source, answer));
+        return Some(Regions::one(bits.blocks()).insert(0, bits.shared(), kernels, &mut image, source, answer));
     }
     // Sorted hashes have lost their places.
     if answer.is_some() {
@@ -198,24 +198,6 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
     }
     let first = 0;
     fill(kernels, &mut OwnedRange { words, first, blocks }, source, &mut answer)
-}
-
-/// Inserts the hashes into the blocks from `first` on. `image` has a word for each word of the
-/// blocks. Returns how many changed the filter.
-fn combine(
-    lines: Lines<'_, AtomicU64>,
-    kernels: &Kernels,
-    first: usize,
-    image: &mut [u64],
-    source: &impl Source,
-    answer: &mut Answer<'_>,
-) -> usize {
-    let blocks = lines.blocks();
-    let mut insert = |words: &mut [u64]| fill(kernels, &mut OwnedRange { words, first, blocks }, source, answer);
-    let before = lines.copy(first, image);
-    let changed = insert(image);
-    let (after, set) = lines.merge(first, image);
-    if set == after - before { changed } else { insert(image) }
 }
 
 /// Inserts hashes into words that this thread owns. Returns how many changed the words.
@@ -356,6 +338,12 @@ impl Regions {
         Self { blocks, size, count }
     }
 
+    /// A region of all blocks.
+    fn one(blocks: usize) -> Self {
+        let size = blocks.next_power_of_two().ilog2();
+        Self { blocks, size, count: 1 }
+    }
+
     /// Splits into at least `count` regions, if the filter has as many blocks.
     #[cfg(feature = "rayon")]
     fn at_least(mut self, count: usize) -> Self {
@@ -375,7 +363,8 @@ impl Regions {
         LINE_WORDS << self.size
     }
 
-    /// Inserts hashes, which belong to `region`, by way of `image`.
+    /// Inserts hashes, which belong to `region`, by way of `image`, which has space for its words.
+    /// Returns how many changed the filter.
     fn insert(
         self,
         region: usize,
@@ -385,9 +374,13 @@ impl Regions {
         source: &impl Source,
         answer: &mut Answer<'_>,
     ) -> usize {
-        let Range { start, end } = self.blocks(region);
-        let image = &mut image[..(end - start) * LINE_WORDS];
-        combine(lines, kernels, start, image, source, answer)
+        let (blocks, Range { start: first, end }) = (lines.blocks(), self.blocks(region));
+        let image = &mut image[..(end - first) * LINE_WORDS];
+        let mut insert = |words: &mut [u64]| fill(kernels, &mut OwnedRange { words, first, blocks }, source, answer);
+        let before = lines.copy(first, image);
+        let changed = insert(image);
+        let (after, set) = lines.merge(first, image);
+        if set == after - before { changed } else { insert(image) }
     }
 
     /// [`insert`](Self::insert) if there is an image.

@@ -1,5 +1,15 @@
 //! The pipelines of `scalar.rs` by groups of keys, for instruction sets with vectors. An
-//! instruction set's file calls them, and supplies the operations on a group.
+//! instruction set's file calls them, and supplies the operations on a group, twins of each other:
+//!
+//! - `places` writes the words that each hash touches, counted from block `first` on: for 0 below 8
+//!   times `count`, the number of the filter's blocks, which is below 2^32. It also writes the
+//!   products of the hashes, if the others read them.
+//! - `hold` returns a bit for each hash: whether its words hold all bits of its pattern. Its caller
+//!   promises that `places` wrote the words and products, and that the words are there.
+//! - `masks` writes the mask of each hash in each of its words, from the products.
+//!
+//! Lookups, inserts and both forms have copies of `hold`, and targets of `masks` (`LOOKUP`, `TURN`,
+//! `T`): each copy has one caller, and so is inlined.
 //!
 //! A pipeline finds the places of keys and prefetches their lines; later it works on these places.
 //! So the lines of many keys are under way together, and a place is read long after it was stored.
@@ -112,9 +122,7 @@ unsafe fn prefetch<const W: usize>(target: &impl Prefetchable, places: &GroupWor
     }
 }
 
-/// Inserts by groups, in order. An instruction set supplies three functions for a group: the
-/// `places` of its hashes in the target, whether their words already `hold` the patterns (or 0),
-/// and their `masks`.
+/// Inserts by groups, in order. (`hold` may be 0 for any group.)
 ///
 /// # Safety
 ///
@@ -154,8 +162,7 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
 }
 
 /// Calls `places` for every group, and later `work`, which returns one bit a hash: `TURN` groups
-/// of each in turn, 1 or [`TILE_GROUPS`]. An instruction set supplies both functions. For lookups,
-/// `work` is whether the words at the places hold the patterns.
+/// of each in turn, 1 or [`TILE_GROUPS`]. For lookups, `work` is `hold`.
 ///
 /// (With that number as data AVX2's part is 16 KiB smaller, and batches beyond the caches take 1.05
 /// to 1.2 times as long. If both forms share a function that adds the patterns of missing hashes,

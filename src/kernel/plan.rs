@@ -29,7 +29,8 @@
 //! without, each word has one of its own. (Zen 4, lookups with shared products: 2 words 0.97 to
 //! 1.05 times as fast, 4 words 0.88, 8 words 0.7.)
 //!
-//! Measured, ns per lookup, 1%, batches of 1024:
+//! Measured, ns per lookup, 1%, batches of 1024. (Zen 4: `benches/record/kernels-zen4.md`. AVX2 on
+//! an Intel with AMX: `kernels-intel-amx.md`. Other CPUs were not measured.)
 //!
 //! - Zen 5, by an earlier version: 8 MiB, 64 keys ahead 2.4, 128 1.9, 192 1.6, 256 1.5. 64 MiB: 3.1
 //!   into L1, 3.3 into L2. 32 KiB: 0.8, by gather 1.3. Inserts were not measured with other hints,
@@ -37,15 +38,10 @@
 //! - Sapphire Rapids, by prototypes: 8 MiB 3.6, and 1.5 times as long 192 ahead into L2. 512 KiB:
 //!   1.2, by loads 2.0. 64 MiB: 5.3 by tiles, 4.5 by groups; in the caches, and inserts at 8 MiB,
 //!   take 1.05 to 1.2 times as long by groups.
-//! - Zen 4 (`benches/record/kernels-zen4.md`): 64 MiB, lookups 5.0 by tiles, 4.2 by groups. Fresh
-//!   inserts 22 by tiles into L1 to write, by groups 14.1; by groups into L2 9.7. Present keys 10,
-//!   9.4 and 4.4. (A hint to write seems to mark the line as changed, so that it is written back.)
-//!   8 MiB: lookups are as fast either way; fresh inserts 9.2 and 8.1.
+//! - Zen 4: 64 MiB, fresh inserts 22 by tiles into L1 to write, by groups 14; by groups into L2
+//!   9.8. (A hint to write seems to mark the line as changed, so that it is written back.)
 //! - Zen 3, AVX2, by prototypes: 64 MiB, 16 keys ahead 7.6, 32 7.25, 64 7.3, 192 7.7; by tiles 8.7
 //!   and more. L1 and L2 alike.
-//! - Intel with AMX, AVX2 forced: 8 MiB, 32 keys ahead 2.6, 64 2.7, 192 2.8, by tiles 3.1; 64 MiB
-//!   10.9, 9.9, 10.2, and 11.5.
-//! - Other CPUs were not measured.
 
 use crate::words::bits::Hint;
 

@@ -80,9 +80,9 @@ pub(super) unsafe fn contains_hashes<T: Load>(
         let len = unsafe { gather(hashes, found, seconds) };
         let held = &mut held[..len.div_ceil(64)];
         line(other, &seconds[..len], held);
-        let mut held = Answers::of(held);
+        let mut next = 0;
         for found in found {
-            *found = held.keep(*found);
+            *found = keep(*found, held, &mut next);
         }
     }
 }
@@ -121,44 +121,32 @@ pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
     len
 }
 
-/// The answers of a bitmap, one after another.
-struct Answers<'a> {
-    words: &'a [u64],
-    next: usize,
-}
-
-impl<'a> Answers<'a> {
-    fn of(words: &'a [u64]) -> Self {
-        Self { words, next: 0 }
+/// The bits of `found` for which the next of the `answers`, as many as there are bits, are true.
+#[inline(always)]
+fn keep(found: u64, answers: &[u64], next: &mut usize) -> u64 {
+    let count = found.count_ones() as usize;
+    if count == 0 {
+        return 0;
     }
-
-    /// The bits of `found` for which the next answers, as many as there are bits, are true.
-    #[inline(always)]
-    fn keep(&mut self, found: u64) -> u64 {
-        let count = found.count_ones() as usize;
-        if count == 0 {
-            return 0;
-        }
-        let (word, shift) = (self.next / 64, self.next % 64);
-        let mut held = self.words[word] >> shift;
-        if shift + count > 64 {
-            held |= self.words[word + 1] << (64 - shift);
-        }
-        self.next += count;
-        // Nearly all of those found in the first half are there.
-        let mut missing = !held & u64::MAX >> (64 - count);
-        let (mut kept, mut left, mut at) = (found, found, 0);
-        while missing != 0 {
-            let number = missing.trailing_zeros();
-            for _ in at..number {
-                left &= left - 1;
-            }
-            at = number;
-            kept &= !(left & left.wrapping_neg());
-            missing &= missing - 1;
-        }
-        kept
+    let (word, shift) = (*next / 64, *next % 64);
+    let mut held = answers[word] >> shift;
+    if shift + count > 64 {
+        held |= answers[word + 1] << (64 - shift);
     }
+    *next += count;
+    // Nearly all of those found in the first half are there.
+    let mut missing = !held & u64::MAX >> (64 - count);
+    let (mut kept, mut left, mut at) = (found, found, 0);
+    while missing != 0 {
+        let number = missing.trailing_zeros();
+        for _ in at..number {
+            left &= left - 1;
+        }
+        at = number;
+        kept &= !(left & left.wrapping_neg());
+        missing &= missing - 1;
+    }
+    kept
 }
 
 /// Inserts the hash by `line`, the insert into one line; returns whether that changed one of them.

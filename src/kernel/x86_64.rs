@@ -58,15 +58,24 @@ impl Level {
         Self::Bitalg,
     ];
 
-    /// Whether this CPU has it; without `std`, whether the target has.
+    /// Whether this CPU has it and those before it; without `std`, whether the target has.
     pub(super) fn is_there(self) -> bool {
+        macro_rules! has {
+            ($($feature:tt)*) => {{
+                #[cfg(feature = "std")]
+                let has = true $(&& std::arch::is_x86_feature_detected!($feature))*;
+                #[cfg(not(feature = "std"))]
+                let has = cfg!(all($(target_feature = $feature),*));
+                has
+            }};
+        }
         match self {
             Self::Plain => true,
-            Self::Avx2 => avx2::detect(),
+            Self::Avx2 => has!("avx2" "bmi1" "bmi2"),
             #[cfg(lanebloom_rust_1_89)]
-            Self::Avx512 => avx512::detect(),
+            Self::Avx512 => has!("avx512f" "avx512bw" "avx512dq" "avx512vl") && Self::Avx2.is_there(),
             #[cfg(lanebloom_rust_1_89)]
-            Self::Gather | Self::Bitalg => bitalg::detect(),
+            Self::Gather | Self::Bitalg => has!("avx512vbmi" "avx512bitalg") && Self::Avx512.is_there(),
         }
     }
 

@@ -100,7 +100,6 @@ impl<T: Word + Borrow<AtomicU64>> OwnLines<T> {
     }
 }
 
-/// The words.
 impl<T> Deref for OwnLines<T> {
     type Target = [T];
 

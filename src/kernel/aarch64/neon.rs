@@ -169,10 +169,7 @@ unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
     }
 }
 
-/// Writes the words that each hash touches, counted from block `first` on: for 0 below 8 times
-/// `count`, the filter's blocks. Writes the products of the hashes too, packed if they can be.
-///
-/// `T` is the target: each copy has one caller, and so is inlined.
+/// Writes the products packed, if they can be. Each target `T` has a copy too.
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "neon")]
 #[inline]
@@ -211,8 +208,6 @@ fn pack(products: &mut Group, second_at: u32) {
     }
 }
 
-/// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
-/// is inlined.
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "neon")]
 #[inline]
@@ -230,12 +225,9 @@ unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, fields: 
     }
 }
 
-/// Whether the words of the places hold all bits of their hash's pattern. Lookups and inserts have
-/// copies of their own: each has one caller, and so is inlined.
-///
 /// # Safety
 ///
-/// The words and the products were written. The words are there.
+/// As `pipeline.rs` says.
 #[target_feature(enable = "neon")]
 #[inline]
 unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(

@@ -28,20 +28,6 @@ use crate::words::chunks::{as_chunks, as_chunks_mut};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
-/// Whether this CPU, or without `std` this target, has what the functions below need.
-pub(super) fn detect() -> bool {
-    #[cfg(feature = "std")]
-    return std::arch::is_x86_feature_detected!("avx2")
-        && std::arch::is_x86_feature_detected!("bmi1")
-        && std::arch::is_x86_feature_detected!("bmi2");
-    #[cfg(not(feature = "std"))]
-    return cfg!(all(
-        target_feature = "avx2",
-        target_feature = "bmi1",
-        target_feature = "bmi2"
-    ));
-}
-
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline(never)]
 pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
@@ -227,8 +213,6 @@ unsafe fn block(hashes: __m256i, count: usize) -> __m256i {
     _mm256_srli_epi64::<32>(_mm256_add_epi64(high, _mm256_srli_epi64::<32>(low)))
 }
 
-/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`,
-/// the filter's blocks.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn places<const W: usize>(
@@ -273,8 +257,6 @@ unsafe fn places<const W: usize>(
     places.products.write(store(kept));
 }
 
-/// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
-/// is inlined.
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -288,12 +270,11 @@ unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, fields: 
     }
 }
 
-/// Whether the words of the places hold all bits of their hash's pattern. Lookups and inserts have
-/// copies of their own, and of the two functions below: each has one caller, and so is inlined.
+/// (The two functions below have copies for each of its own.)
 ///
 /// # Safety
 ///
-/// The words and the products were written. The words are there, counted from `all` on.
+/// As `pipeline.rs` says; the words are counted from `all` on.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
@@ -320,7 +301,8 @@ unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
     answers as u8
 }
 
-/// What the words of four keys lack, 0 where nothing, for packed products and at least two words.
+/// What the words of four keys lack, from key `from` on, 0 where nothing: for packed products and
+/// at least two words.
 ///
 /// A half of a vector has two words of a key: the four lanes of 16 bits at its low end are for a
 /// word in the first half of the line, the others for one in the second half. The high byte of a
@@ -328,7 +310,7 @@ unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
 ///
 /// # Safety
 ///
-/// As [`hold`]. There are four keys from `from` on.
+/// As [`hold`].
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn pairs_lack<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
@@ -363,11 +345,11 @@ unsafe fn pairs_lack<const W: usize, const TURN: usize, const LOOKUP: bool, T: L
     _mm256_packs_epi16(lack[0], lack[1])
 }
 
-/// What the words of four keys lack, 0 where nothing: for one word, or if products are not packed.
+/// As [`pairs_lack`], for one word, or if products are not packed.
 ///
 /// # Safety
 ///
-/// As [`hold`]. There are four keys from `from` on.
+/// As [`hold`].
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn words_lack<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(

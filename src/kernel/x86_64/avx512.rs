@@ -18,23 +18,6 @@ use crate::words::chunks::as_chunks;
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
-/// Whether this CPU, or without `std` this target, has what the functions below need.
-pub(super) fn detect() -> bool {
-    #[cfg(feature = "std")]
-    return std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512vl")
-        && super::avx2::detect();
-    #[cfg(not(feature = "std"))]
-    return cfg!(all(
-        target_feature = "avx512f",
-        target_feature = "avx512bw",
-        target_feature = "avx512dq",
-        target_feature = "avx512vl",
-    )) && super::avx2::detect();
-}
-
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline(never)]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
@@ -216,8 +199,7 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
     _mm512_srli_epi64::<32>(_mm512_add_epi64(high, _mm512_srli_epi64::<32>(low)))
 }
 
-/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`,
-/// the filter's blocks. Writes the hashes' first product too, if it is `KEPT` for later.
+/// Writes the hashes' first product if it is `KEPT` for later.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 pub(super) fn places<const W: usize, const KEPT: bool>(
@@ -290,9 +272,6 @@ pub(super) fn products<const W: usize, const KEPT: bool>(from: __m512i, fields: 
     products
 }
 
-/// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
-/// is inlined.
-///
 /// # Safety
 ///
 /// `places` wrote the product, if it is kept.
@@ -313,12 +292,9 @@ unsafe fn masks<const W: usize, const TURN: usize, const KEPT: bool, T>(
     }
 }
 
-/// Whether the words of the places hold all bits of their hash's pattern. Lookups and inserts have
-/// copies of their own: each has one caller, and so is inlined.
-///
 /// # Safety
 ///
-/// The words and the product were written. The words are there, counted from `all` on.
+/// As `pipeline.rs` says; the words are counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(

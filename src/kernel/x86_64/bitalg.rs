@@ -19,16 +19,6 @@ use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 use core::num::NonZeroU64;
 
-/// Whether this CPU, or without `std` this target, has what the functions below need.
-pub(super) fn detect() -> bool {
-    #[cfg(feature = "std")]
-    return std::arch::is_x86_feature_detected!("avx512vbmi")
-        && std::arch::is_x86_feature_detected!("avx512bitalg")
-        && super::avx512::detect();
-    #[cfg(not(feature = "std"))]
-    return cfg!(all(target_feature = "avx512vbmi", target_feature = "avx512bitalg",)) && super::avx512::detect();
-}
-
 /// The constants of the lookup that is inlined: of two words from one product.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::kernel) struct Pair {
@@ -302,13 +292,11 @@ pub(super) fn insert_hashes<const W: usize, const TURN: usize, const GATHER: boo
     });
 }
 
-/// Whether the words of the places hold all bits of their hash's pattern. Each `CALLER` has a copy
-/// of its own, which is inlined.
+/// Each `CALLER` has a copy of its own.
 ///
 /// # Safety
 ///
-/// The words were written, and the product if it is kept. The words are there, counted from `all`
-/// on.
+/// As `pipeline.rs` says; the words are counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
 unsafe fn hold<const W: usize, const TURN: usize, const GATHER: bool, const CALLER: u8, T: Load>(
