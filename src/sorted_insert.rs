@@ -59,8 +59,7 @@ const MOST_REGIONS: usize = 4096;
 
 /// The most hashes per line of the filter that the buckets hold: they take 1.5 times the memory of
 /// the filter. More hashes save atomic operations and cost memory. (Zen 4, with 8, 12, 16 and 24
-/// per line: 7.4, 6.7, 6.6 and 5.9 at 8 MiB. Memory at 2.1 ns a byte adds 2.7, 4.1, 5.4 and 8.1 to
-/// a process's first call.)
+/// per line: 7.4, 6.7, 6.6 and 5.9 at 8 MiB. New memory adds 2.7, 4.1, 5.4 and 8.1 at first.)
 const MOST_PER_LINE: usize = 12;
 
 /// As [`MOST_PER_LINE`], where nothing is inserted before a round of hashes is sorted: with two

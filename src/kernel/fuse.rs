@@ -21,15 +21,8 @@ pub(crate) struct FuseCells<'a> {
 
 /// The cells of a tile's hashes, counted from the first one of their shard, and the fingerprints.
 /// Of 32 bits each: a vector holds twice as many. (Zen 4, a prototype at 512 KiB, ns per hash: 2.3,
-/// with 64 bits 3.1; a million keys 2.7 and 3.7. By `vpgatherqd` without a tile 2.1 and 2.3 there:
-/// too little for kernels of their own.)
-///
-/// It begins a line of the cache: vectors that lie across two lines take longer (512 KiB: 3.05 and
-/// 2.95; a million keys 4.0 and 3.6).
-///
-/// (All of a batch in one function for each instruction set takes 2.7 at 512 KiB in place of 2.85,
-/// and 48 KB of code. With 16 hashes ahead in place of a tile it takes 1.75 in L1 in place of 1.9,
-/// but 3.4 at 512 KiB.)
+/// with 64 bits 3.1; a million keys 2.7 and 3.7.) It begins a line of the cache: vectors that lie
+/// across two lines take longer. `benches/record/static-zen4.md` has what else was tried.
 #[repr(align(64))]
 struct Tile<const A: usize> {
     /// The first byte of the shard.
@@ -185,8 +178,7 @@ impl<'a> FuseCells<'a> {
     }
 
     /// Prefetches the lines of a group of the next tile, between the lookups of two groups: those
-    /// of a tile at once would wait for room for that many misses. (Zen 4, 64 MiB: 13.3 ns per hash
-    /// by tiles, 11.9 by groups; into L1 27.)
+    /// of a tile at once would wait for room for that many misses.
     #[inline(always)]
     fn prefetch<const A: usize, const N: usize>(self, tile: &Tile<A>, group: usize) {
         for i in group..group + GROUP {

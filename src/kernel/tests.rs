@@ -41,6 +41,11 @@ fn shapes() -> impl Iterator<Item = Shape> {
     all.filter(|shape| shape.is_known())
 }
 
+/// The first answers of a bitmap.
+fn flags(bitmap: &[u64], len: usize) -> Vec<bool> {
+    (0..len).map(|i| bitmap[i / 64] >> (i % 64) & 1 == 1).collect()
+}
+
 fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> Vec<u64> {
     let mut changed = vec![u64::MAX; hashes.len().div_ceil(64)];
     kernels.insert_hashes(bits, hashes, &mut changed);
@@ -174,8 +179,11 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         );
         let mut found = vec![u64::MAX; len.div_ceil(64)];
         kernels.lookups.contains_hashes(batch.shared(), &asked, &mut found);
-        let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
-        assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+        assert_eq!(
+            flags(&found, len),
+            expected,
+            "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes"
+        );
         if len <= plan::FEW {
             let mut few = vec![false; len];
             let lookups = &kernels.lookups;
@@ -257,10 +265,12 @@ fn all_instruction_sets_see_counters_above_zero() {
             let lookups = &kernels.lookups;
             let mut found = [0; 2];
             lookups.contains_hashes(counters.shared(), &asked, &mut found);
-            for (i, &hash) in asked.iter().enumerate() {
-                assert_eq!(lookups.contains(counters.shared(), hash), expected[i], "{layout}");
-                assert_eq!(found[i / 64] >> (i % 64) & 1 == 1, expected[i], "{layout}");
-            }
+            assert_eq!(flags(&found, asked.len()), expected, "{layout}");
+            let single: Vec<bool> = asked
+                .iter()
+                .map(|&hash| lookups.contains(counters.shared(), hash))
+                .collect();
+            assert_eq!(single, expected, "{layout}");
         }
     }
 }
@@ -343,7 +353,7 @@ fn lines_at_the_edges_of_memory() {
                     for len in [9, asked.len()] {
                         let mut found = [0; 2];
                         lookups.contains_hashes(lines, &asked[..len], &mut found[..len.div_ceil(64)]);
-                        assert!((0..len).all(|i| (found[i / 64] >> (i % 64) & 1 == 1) == expected[i]));
+                        assert_eq!(flags(&found, len), expected[..len]);
                     }
                 }
             }

@@ -134,7 +134,7 @@ pub(super) fn lookups<T: Load>(level: Level, words: usize, bits: usize) -> Shape
         #[cfg(lanebloom_rust_1_89)]
         Level::Gather | Level::Bitalg => {
             let row = lookup_row(level, words, bits);
-            let (contains, contains_two) = SingleLookups::BITALG.as_flattened()[usize::from(row - BITALG)];
+            let (contains, contains_two) = Tables::BITALG.as_flattened()[usize::from(row - BITALG)];
             ShapeLookups {
                 contains,
                 contains_two,
@@ -144,7 +144,7 @@ pub(super) fn lookups<T: Load>(level: Level, words: usize, bits: usize) -> Shape
         }
         // One key at a time has no use for wider vectors.
         _ => ShapeLookups {
-            contains: SingleLookups::AVX2[shape_number(words, bits)],
+            contains: Tables::AVX2[shape_number(words, bits)],
             #[cfg(lanebloom_rust_1_89)]
             gather: match level {
                 Level::Avx2 => plain.gather,
@@ -156,11 +156,44 @@ pub(super) fn lookups<T: Load>(level: Level, words: usize, bits: usize) -> Shape
     }
 }
 
-/// The tables of single lookups: not those of batches, so that a program without batches is linked
-/// without these.
-struct SingleLookups<T>(PhantomData<T>);
+#[inline(always)]
+pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
+    &Tables::<T>::ROWS.as_flattened()[usize::from(row)]
+}
 
-impl<T: Load> SingleLookups<T> {
+/// The row of patterns of this many words in the tables of batches, but for lookups by
+/// [`Level::Gather`].
+fn row(level: Level, words: usize) -> u8 {
+    4 * level as u8 + words.ilog2() as u8
+}
+
+/// The row of [`batch_lookups`] for patterns of this many words and bits.
+#[cfg(lanebloom_rust_1_89)]
+fn lookup_row(level: Level, words: usize, bits: usize) -> u8 {
+    if level == Level::Bitalg {
+        return row(level, words);
+    }
+    // After those of the other levels: one for 1 word, two for 2, four for 4, and one for 8.
+    let place = match (words, bitalg::scalar_words(words, bits, true)) {
+        (1, _) => 0,
+        (2, scalar) => scalar,
+        (4, scalar) => 2 + scalar,
+        _ => 7,
+    };
+    GATHER + place as u8
+}
+
+/// The first rows of two levels in [`batch_lookups`].
+#[cfg(lanebloom_rust_1_89)]
+const BITALG: u8 = 12;
+#[cfg(lanebloom_rust_1_89)]
+const GATHER: u8 = 16;
+
+/// The tables. Those of single lookups and of batches are two, so that a program without batches is
+/// linked without theirs.
+struct Tables<T>(PhantomData<T>);
+
+impl<T: Load> Tables<T> {
     const AVX2: &[Contains<T>; SHAPES] = {
         use avx2::contains;
         &of_shapes!(contains, T)
@@ -196,45 +229,8 @@ impl<T: Load> SingleLookups<T> {
         };
         (bitalg::contains_one::<W, SCALAR, T>, two)
     }
-}
 
-/// The row of the tables below for patterns of this many words, but for that of lookups by
-/// [`Level::Gather`].
-fn row(level: Level, words: usize) -> u8 {
-    4 * level as u8 + words.ilog2() as u8
-}
-
-/// The row of [`batch_lookups`] for patterns of this many words and bits.
-#[cfg(lanebloom_rust_1_89)]
-fn lookup_row(level: Level, words: usize, bits: usize) -> u8 {
-    if level == Level::Bitalg {
-        return row(level, words);
-    }
-    // After those of the other levels: one for 1 word, two for 2, four for 4, and one for 8.
-    let place = match (words, bitalg::scalar_words(words, bits, true)) {
-        (1, _) => 0,
-        (2, scalar) => scalar,
-        (4, scalar) => 2 + scalar,
-        _ => 7,
-    };
-    GATHER + place as u8
-}
-
-/// The first rows of two levels in [`batch_lookups`].
-#[cfg(lanebloom_rust_1_89)]
-const BITALG: u8 = 12;
-#[cfg(lanebloom_rust_1_89)]
-const GATHER: u8 = 16;
-
-#[inline(always)]
-pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
-    &LookupRows::<T>::ROWS.as_flattened()[usize::from(row)]
-}
-
-struct LookupRows<T>(PhantomData<T>);
-
-impl<T: Load> LookupRows<T> {
-    /// Four for each level: for 1, 2, 4, and 8 words.
+    /// The rows of [`batch_lookups`], four for each level: for 1, 2, 4, and 8 words.
     const ROWS: &[[BatchLookups<T>; 4]] = &[
         [const { plain::batch_lookups() }; 4],
         of_words!(Self::avx2),

@@ -5,24 +5,11 @@
 //! shuffles. A vector has the low halves of four numbers, and another one the high halves: a shift
 //! by 33 bits is then one by a bit. A core multiplies 64 bits in scalar code, at the same time.
 //!
-//! Not measured on a machine. The models of llvm-mca 22 give these cycles for a key, with all data
-//! in L1 (`benches/record/murmur3-neon-model.md`):
-//!
-//! ```text
-//!                       Neoverse N1   N2    V1    V2   A55   A72  Apple M1
-//! u64: one by one              18.1   5.6   5.1   4.6  36.0  13.1  12.1
-//! four in vectors alone        13.3  10.5   5.9   5.4  29.0  21.3  10.3
-//! and four in scalar code       9.0   6.3   4.1   3.9  17.8  11.8   5.9
-//! and eight: here              12.0   4.8   3.6   3.3  15.4   8.7   7.3
-//! 12 bytes: one by one         24.1   7.1   6.1   5.3  37.0  16.1  17.9
-//! and eight: here              16.0   5.8   4.3   4.3  21.3  11.3   9.0
-//! 16 bytes: one by one         25.1   8.6   8.6   6.6  51.0  20.1  22.1
-//! and eight                    16.9   9.2   7.1   7.0  29.3  17.3  14.8
-//! ```
-//!
-//! With eight keys in scalar code every model is faster than one by one; with four, N1 would be
-//! faster and N2 slower. (N1 begins a multiplication of 64 bits every third cycle, N2 two in each.)
-//! Keys of 16 bytes would be slower on N2 and V2, so they are hashed one by one.
+//! Not measured on a machine. `benches/record/murmur3-neon-model.md` has the cycles of seven cores
+//! by the models of llvm-mca 22. With eight keys in scalar code every model is faster than one by
+//! one; with four, N1 would be faster and N2 slower. (N1 begins a multiplication of 64 bits every
+//! third cycle, N2 two in each.) Keys of 16 bytes would be slower on N2 and V2, so they are hashed
+//! one by one.
 
 #![expect(
     unsafe_op_in_unsafe_fn,
