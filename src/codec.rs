@@ -49,7 +49,6 @@
 //! version 1 wrote.
 
 mod body;
-mod bytes;
 mod delta;
 pub(crate) mod header;
 #[cfg(feature = "std")]
@@ -60,13 +59,13 @@ pub(crate) mod pieces;
 mod replace;
 #[cfg(feature = "serde")]
 mod serde;
+mod view;
 
 #[cfg(feature = "serde")]
 pub(crate) use self::serde::deserialize;
 #[cfg(feature = "serde")]
 pub use self::serde::{Limited, Snapshot};
 pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
-pub(crate) use bytes::SnapshotBytes;
 pub(crate) use delta::{Changes, put_line};
 pub use header::Kind;
 pub(crate) use header::{
@@ -82,6 +81,9 @@ pub(crate) use pieces::Progress;
 pub(crate) use pieces::{Input, Out, from_slice};
 #[cfg(feature = "std")]
 pub use replace::{remove_file, replace_file};
+#[cfg(feature = "mmap")]
+pub(crate) use view::map;
+pub(crate) use view::{SnapshotBytes, Viewed, borrow, viewed};
 
 pub use crate::hash::Identity;
 use crate::hash::{FilterHasher, Murmur3};

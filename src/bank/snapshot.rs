@@ -6,8 +6,8 @@ use super::rows::{Places, WORD};
 use super::{AtomicRows, Bank, FilterBank, Rows};
 use crate::chunks::assert_bitmap_length;
 use crate::codec::{
-    BlocksHeader, Decoded, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, SnapshotBytes, admit, assert_snapshot_length,
-    check_zeros, from_slice, given, invalid, murmur3, read_words, write_words,
+    BlocksHeader, Decoded, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, admit,
+    check_zeros, from_slice, given, invalid, murmur3, read_words, snapshot_bytes, viewed, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::funnel::Funnel;
@@ -36,7 +36,7 @@ impl<R: Rows, S: FilterHasher> Bank<R, S> {
     /// ```
     #[must_use]
     pub fn snapshot_bytes(&self) -> usize {
-        self.header().len()
+        snapshot_bytes(self.header().words())
     }
 
     /// The bank as bytes that [`from_bytes`](FilterBank::from_bytes) reads, in the
@@ -59,22 +59,6 @@ impl<R: Rows, S: FilterHasher> Bank<R, S> {
         bytes
     }
 
-    /// [`to_bytes`](Self::to_bytes) into the caller's memory. Panics if `out` does not have
-    /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let mut bytes = vec![0; bank.snapshot_bytes()];
-    /// bank.write_to_slice(&mut bytes);
-    /// assert_eq!(bytes, bank.to_bytes());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn write_to_slice(&self, mut out: &mut [u8]) {
-        assert_snapshot_length(out.len(), self.snapshot_bytes());
-        let Ok(()) = self.encode(&mut out);
-    }
-
     /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer need not
     /// be buffered. It does not flush. Fails if the writer fails.
     ///
@@ -95,8 +79,6 @@ impl<R: Rows, S: FilterHasher> Bank<R, S> {
 
     fn header(&self) -> BlocksHeader {
         BlocksHeader {
-            kind: Kind::Bank,
-            hashing: Hashing::of(&self.hasher),
             layout: self.layout,
             expected_keys: self.expected_keys,
             rate: self.false_positive_rate(),
@@ -106,11 +88,12 @@ impl<R: Rows, S: FilterHasher> Bank<R, S> {
 
     fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
         let header = self.header();
+        let own = header.own(Kind::Bank, Hashing::of(&self.hasher));
         // A column is marked before its first bit is set. So whoever has seen the bit sees the
         // mark.
         let in_use = iter::once_with(acquire).flat_map(|()| self.rows.in_use().iter().map(Load::load));
         let rows = self.rows.rows().iter().map(Load::load);
-        write_words(out, &header.to_bytes(), header.words(), rows.chain(in_use))
+        write_words(out, &own.to_bytes(), header.words(), rows.chain(in_use))
     }
 }
 
@@ -213,20 +196,17 @@ impl<S: FilterHasher> FilterBank<S> {
 
     /// Reads a bank of at most `limit` bytes.
     fn decode<I: Input>(input: &mut I, limit: usize, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
-        let header = BlocksHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bank)?;
-        let hasher = hasher(header.hashing)?;
+        let own = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bank)?;
+        let header = own.blocks()?;
+        let hasher = hasher(own.hashing)?;
         let BlocksHeader { layout, columns, .. } = header;
-        admit(
-            input,
-            header.len(),
-            (layout.blocks * columns * LINE_BYTES) as u64,
-            limit,
-        )?;
+        let needed = layout.blocks * columns * LINE_BYTES;
+        admit(input, own.len as usize, needed as u64, limit)?;
         let mut rows = AtomicRows::new(layout, columns).map_err(SnapshotErrorKind::OutOfMemory)?;
         let (width, len) = (columns / WORD, rows.rows().len());
         // The columns with a bit in any row, and those in use.
         let (mut filled, mut in_use) = (vec![0; width], vec![0; width]);
-        read_words(input, &header.to_bytes(), header.words(), &mut |first, words| {
+        read_words(input, &own.to_bytes(), header.words(), &mut |first, words| {
             let (of_rows, of_columns) = words.split_at(words.len().min(len.saturating_sub(first)));
             // (A chunk may begin after the rows.)
             rows.bits.store_words(first.min(len), of_rows.iter().map(Load::load));
@@ -304,203 +284,35 @@ impl Rows for SnapshotRows<'_> {
     }
 }
 
-/// Opening a view.
-impl<'a> BankView<'a> {
-    /// A view of the snapshot with which `bytes` begin, and the bytes after it. Fails if the bytes
-    /// end before the snapshot does, the header is corrupt, they are not a snapshot of a
-    /// [`FilterBank`] in this version of the format, or the hasher is not [`Murmur3`].
-    ///
-    /// ```
-    /// use lanebloom::bank::BankView;
-    ///
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let bytes = [bank.to_bytes(), b"more".to_vec()].concat();
-    /// let (view, rest) = BankView::from_bytes(&bytes)?;
-    /// assert!(view == bank && rest == b"more");
-    /// assert!(BankView::from_bytes(&bytes[..300]).unwrap_err().is_truncated());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
-        Self::borrow(bytes, murmur3).map_err(SnapshotError)
-    }
-}
+viewed! { BankView, "lanebloom::bank::BankView";
+"let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+bank.insert(7, \"a\")?;
+let bytes = bank.to_bytes();", "view.which(\"a\").eq([7])",
+with "let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
+let bank = lanebloom::FilterBank::new(64, &builder.hasher(hasher))?;
+bank.insert(7, \"a\")?;
+let bytes = bank.to_bytes();" }
 
-/// Opening a view with any hasher; and the snapshot.
-impl<'a, S: FilterHasher> BankView<'a, S> {
-    /// [`from_bytes`](BankView::from_bytes) for any hasher: `hasher` must be the one that filled
-    /// the bank. Fails as [`from_bytes`](BankView::from_bytes), and if the hasher differs.
-    ///
-    /// ```
-    /// use lanebloom::bank::BankView;
-    /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13};
-    ///
-    /// let hasher = SipHash13::random();
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let bank = FilterBank::new(64, &builder.hasher(hasher))?;
-    /// bank.insert(7, "a")?;
-    /// let bytes = bank.to_bytes();
-    /// assert!(BankView::from_bytes_with(&bytes, hasher)?.0.which("a").eq([7]));
-    /// assert!(BankView::from_bytes(&bytes).unwrap_err().is_incompatible());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes_with(bytes: &'a [u8], hasher: S) -> Result<(Self, &'a [u8]), SnapshotError> {
-        Self::borrow(bytes, given(hasher)).map_err(SnapshotError)
-    }
+impl<'a, S> Viewed<'a> for BankView<'a, S> {
+    type Hasher = S;
 
-    fn borrow(bytes: &'a [u8], hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<(Self, &'a [u8])> {
-        let (snapshot, parsed, rest) = SnapshotBytes::borrow(bytes, |bytes| parse(bytes, hasher))?;
-        Ok((Self::open(snapshot, parsed)?, rest))
-    }
-
-    fn open(snapshot: SnapshotBytes<'a>, (header, hasher): (BlocksHeader, S)) -> Decoded<Self> {
+    fn open(bytes: SnapshotBytes<'a>, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
+        let own = OwnHeader::parse(bytes.bytes(), Kind::Bank)?;
+        let header = own.blocks()?;
+        let hasher = hasher(own.hashing)?;
         let BlocksHeader { layout, columns, .. } = header;
+        let snapshot = bytes.first(own.len as usize)?;
+        // The unused bytes of the last line must be 0.
+        let end = SNAPSHOT_HEADER + 8 * header.words();
+        check_zeros(&snapshot.bytes()[end..end.next_multiple_of(LINE_BYTES)], end)?;
         let width = columns / WORD;
         let len = header.words() - width;
         let rows = SnapshotRows { snapshot, len, width };
-        // The unused bytes of the last line must be 0.
-        let end = SNAPSHOT_HEADER + 8 * header.words();
-        check_zeros(&rows.snapshot.bytes()[end..end.next_multiple_of(LINE_BYTES)], end)?;
         Ok(Self::of(rows, layout, columns, header.expected_keys, hasher))
     }
 
-    /// A bank with the same columns that accepts inserts. Fails if the bytes are corrupt, or the
-    /// allocation fails.
-    ///
-    /// ```
-    /// use lanebloom::bank::BankView;
-    ///
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let bytes = bank.to_bytes();
-    /// let same = BankView::from_bytes(&bytes)?.0.to_bank()?;
-    /// assert!(same == bank && same.insert(8, "a")?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn to_bank(&self) -> Result<FilterBank<S>, SnapshotError>
-    where
-        S: Clone,
-    {
-        FilterBank::from_bytes_with(self.bytes(), self.hasher.clone()).map(|(bank, _)| bank)
-    }
-}
-
-/// The snapshot.
-impl<S> BankView<'_, S> {
-    /// Computes the checksum of all the bytes. Fails if the checksum differs from the one in the
-    /// snapshot.
-    ///
-    /// ```
-    /// use lanebloom::bank::BankView;
-    ///
-    /// let mut bytes = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?.to_bytes();
-    /// assert!(BankView::from_bytes(&bytes)?.0.verify().is_ok());
-    /// bytes[130] ^= 1;
-    /// assert!(BankView::from_bytes(&bytes)?.0.verify().is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn verify(&self) -> Result<(), SnapshotError> {
-        self.rows.snapshot.verify().map_err(SnapshotError)
-    }
-
-    /// The bytes of the snapshot.
-    ///
-    /// ```
-    /// let bytes = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?.to_bytes();
-    /// assert_eq!(lanebloom::bank::BankView::from_bytes(&bytes)?.0.bytes(), bytes);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        self.rows.snapshot.bytes()
-    }
-}
-
-/// The header with which `bytes` begin, with its hasher, and the length of the snapshot.
-fn parse<S>(bytes: &[u8], hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<((BlocksHeader, S), usize)> {
-    let header = BlocksHeader::parse(bytes, Kind::Bank)?;
-    let hasher = hasher(header.hashing)?;
-    Ok(((header, hasher), header.len()))
-}
-
-#[cfg(feature = "mmap")]
-mod map {
-    use super::*;
-    use std::fs::File;
-
-    impl BankView<'static> {
-        /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
-        /// `mmap`), as [`BloomView::map`](crate::BloomView::map) describes. `file` may be closed
-        /// afterwards.
-        ///
-        /// # Errors
-        ///
-        /// Fails if the file cannot be mapped (the system's error is the
-        /// [source](core::error::Error::source)), if it has bytes after the snapshot, and as
-        /// [`from_bytes`](BankView::from_bytes).
-        ///
-        /// # Safety
-        ///
-        /// As long as the view lives, no process may write to the file or make it shorter.
-        /// [`replace_file`](crate::codec::replace_file) does not change the file: the view keeps
-        /// the old one.
-        ///
-        /// # Examples
-        ///
-        /// ```
-        /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-        /// bank.insert(7, "a")?;
-        /// let file = tempfile::tempfile()?;
-        /// bank.write_to(&file)?;
-        /// // SAFETY: no other process knows of the file.
-        /// let view = unsafe { lanebloom::bank::BankView::map(&file)? };
-        /// assert!(view == bank && view.which("a").eq([7]));
-        /// # Ok::<(), Box<dyn std::error::Error>>(())
-        /// ```
-        #[inline]
-        pub unsafe fn map(file: &File) -> Result<Self, SnapshotError> {
-            // SAFETY: the caller's promise.
-            unsafe { Self::map_file(file, murmur3) }.map_err(SnapshotError)
-        }
-    }
-
-    impl<S: FilterHasher> BankView<'static, S> {
-        /// [`map`](BankView::map) for any hasher: `hasher` must be the one that filled the bank.
-        /// Fails as [`map`](BankView::map), and if the hasher differs.
-        ///
-        /// # Safety
-        ///
-        /// As [`map`](BankView::map).
-        ///
-        /// # Examples
-        ///
-        /// ```
-        /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13, bank::BankView};
-        ///
-        /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-        /// let bank = FilterBank::new(64, &builder.hasher(SipHash13::random()))?;
-        /// bank.insert(7, "a")?;
-        /// let file = tempfile::tempfile()?;
-        /// bank.write_to(&file)?;
-        /// // SAFETY: no other process knows of the file.
-        /// let view = unsafe { BankView::map_with(&file, *bank.hasher())? };
-        /// assert!(view.which("a").eq([7]));
-        /// # Ok::<(), Box<dyn std::error::Error>>(())
-        /// ```
-        pub unsafe fn map_with(file: &File, hasher: S) -> Result<Self, SnapshotError> {
-            // SAFETY: the caller's promise.
-            unsafe { Self::map_file(file, given(hasher)) }.map_err(SnapshotError)
-        }
-
-        /// # Safety
-        ///
-        /// As `map`.
-        unsafe fn map_file(file: &File, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
-            // SAFETY: the caller's promise.
-            let (snapshot, parsed) = unsafe { SnapshotBytes::map(file, |bytes| parse(bytes, hasher)) }?;
-            Self::open(snapshot, parsed)
-        }
+    fn snapshot(&self) -> &SnapshotBytes<'a> {
+        &self.rows.snapshot
     }
 }
 
@@ -566,11 +378,12 @@ impl<S: FilterHasher> BankHeader<S> {
     }
 
     fn read(bytes: &[u8], hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
-        let ((header, hasher), _) = parse(bytes, hasher)?;
+        let own = OwnHeader::parse(bytes, Kind::Bank)?;
+        let BlocksHeader { layout, columns, .. } = own.blocks()?;
         Ok(Self {
-            places: Places::new(header.layout, header.columns),
-            columns: header.columns,
-            hasher,
+            places: Places::new(layout, columns),
+            columns,
+            hasher: hasher(own.hashing)?,
         })
     }
 }

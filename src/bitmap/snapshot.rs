@@ -4,8 +4,8 @@
 use super::words::words_of;
 use super::{AtomicBits, Bitmap, ConcurrentBitmap, Storage};
 use crate::codec::{
-    Decoded, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, admit,
-    assert_snapshot_length, check_zeros, from_slice, invalid, read_words, snapshot_bytes, write_words,
+    Decoded, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, admit,
+    check_zeros, from_slice, invalid, read_words, snapshot_bytes, viewed, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::hash::Identity;
@@ -28,7 +28,7 @@ fn used(bound: u64) -> usize {
 }
 
 fn header(bound: u64) -> OwnHeader {
-    let mut header = OwnHeader::of_words(Kind::Bitmap, NONE, used(bound));
+    let mut header = OwnHeader::new(Kind::Bitmap, NONE, snapshot_bytes(used(bound)));
     header.put(BOUND, bound);
     header
 }
@@ -95,22 +95,6 @@ impl<B: Storage> Bitmap<B> {
         let mut bytes = Vec::with_capacity(self.snapshot_bytes());
         let Ok(()) = self.encode(&mut bytes);
         bytes
-    }
-
-    /// [`to_bytes`](Self::to_bytes) into the caller's memory. Panics if `out` does not have
-    /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
-    ///
-    /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
-    /// set.insert(17)?;
-    /// let mut bytes = vec![0; set.snapshot_bytes()];
-    /// set.write_to_slice(&mut bytes);
-    /// assert_eq!(bytes, set.to_bytes());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn write_to_slice(&self, mut out: &mut [u8]) {
-        assert_snapshot_length(out.len(), self.snapshot_bytes());
-        let Ok(()) = self.encode(&mut out);
     }
 
     /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer need not
@@ -235,114 +219,30 @@ impl Storage for SnapshotBits<'_> {
     }
 }
 
-impl<'a> BitmapView<'a> {
-    /// A view of the snapshot with which `bytes` begin, and the bytes after it. Fails if the bytes
-    /// end before the snapshot does, the header is corrupt, or they are not a snapshot of a
-    /// [`ConcurrentBitmap`] in this version of the format.
-    ///
-    /// ```
-    /// use lanebloom::bitmap::BitmapView;
-    ///
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
-    /// set.insert(17)?;
-    /// let bytes = [set.to_bytes(), b"more".to_vec()].concat();
-    /// let (view, rest) = BitmapView::from_bytes(&bytes)?;
-    /// assert!(view == set && rest == b"more");
-    /// assert!(BitmapView::from_bytes(&bytes[..300]).unwrap_err().is_truncated());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
-        let (snapshot, bound, rest) = SnapshotBytes::borrow(bytes, parse).map_err(SnapshotError)?;
-        Ok((Self::open(snapshot, bound)?, rest))
-    }
+viewed! { BitmapView, "lanebloom::bitmap::BitmapView";
+"let set = lanebloom::ConcurrentBitmap::new(1000)?;
+set.insert(17)?;
+let bytes = set.to_bytes();", "view == set" }
 
-    fn open(snapshot: SnapshotBytes<'a>, bound: u64) -> Result<Self, SnapshotError> {
-        let view = SnapshotBits { snapshot, bound };
+impl<'a> Viewed<'a> for BitmapView<'a> {
+    type Hasher = ();
+
+    fn open(bytes: SnapshotBytes<'a>, _: impl FnOnce(Hashing) -> Decoded<()>) -> Decoded<Self> {
+        let (bound, len) = parse(bytes.bytes())?;
+        let snapshot = bytes.first(len)?;
+        let bits = SnapshotBits { snapshot, bound };
         // The unused bits of the last line must be 0, as in a filter's snapshot.
         let end = SNAPSHOT_HEADER + 8 * used(bound);
-        let rest = &view.snapshot.bytes()[end..SNAPSHOT_HEADER + size_of_val(view.words())];
-        let unused = check_zeros(rest, end).and_then(|()| check_end(view.words(), bound));
-        unused.map(|()| Self { bits: view }).map_err(SnapshotError)
+        check_zeros(
+            &bits.snapshot.bytes()[end..SNAPSHOT_HEADER + size_of_val(bits.words())],
+            end,
+        )?;
+        check_end(bits.words(), bound)?;
+        Ok(Self { bits })
     }
 
-    /// A set with the same positions that accepts changes. Fails if the bytes are corrupt, or the
-    /// allocation fails.
-    ///
-    /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
-    /// set.insert(17)?;
-    /// let bytes = set.to_bytes();
-    /// let same = lanebloom::bitmap::BitmapView::from_bytes(&bytes)?.0.to_bitmap()?;
-    /// assert!(same == set && same.insert(18)?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn to_bitmap(&self) -> Result<ConcurrentBitmap, SnapshotError> {
-        ConcurrentBitmap::from_bytes(self.bytes()).map(|(set, _)| set)
-    }
-
-    /// Computes the checksum of all the bytes. Fails if the checksum differs from the one in the
-    /// snapshot.
-    ///
-    /// ```
-    /// use lanebloom::bitmap::BitmapView;
-    ///
-    /// let mut bytes = lanebloom::ConcurrentBitmap::new(1000)?.to_bytes();
-    /// assert!(BitmapView::from_bytes(&bytes)?.0.verify().is_ok());
-    /// bytes[130] ^= 1;
-    /// assert!(BitmapView::from_bytes(&bytes)?.0.verify().is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn verify(&self) -> Result<(), SnapshotError> {
-        self.bits.snapshot.verify().map_err(SnapshotError)
-    }
-
-    /// The bytes of the snapshot.
-    ///
-    /// ```
-    /// let bytes = lanebloom::ConcurrentBitmap::new(1000)?.to_bytes();
-    /// assert_eq!(lanebloom::bitmap::BitmapView::from_bytes(&bytes)?.0.bytes(), bytes);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        self.bits.snapshot.bytes()
-    }
-}
-
-#[cfg(feature = "mmap")]
-impl BitmapView<'static> {
-    /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
-    /// `mmap`), as [`BloomView::map`](crate::BloomView::map) describes. `file` may be closed
-    /// afterwards.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be mapped (the system's error is the
-    /// [source](core::error::Error::source)), if it has bytes after the snapshot, and as
-    /// [`from_bytes`](BitmapView::from_bytes).
-    ///
-    /// # Safety
-    ///
-    /// As long as the view lives, no process may write to the file or make it shorter.
-    /// [`replace_file`](crate::codec::replace_file) does not change the file: the view keeps the
-    /// old one.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
-    /// set.insert(17)?;
-    /// let file = tempfile::tempfile()?;
-    /// set.write_to(&file)?;
-    /// // SAFETY: no other process knows of the file.
-    /// let view = unsafe { lanebloom::bitmap::BitmapView::map(&file)? };
-    /// assert!(view == set && view.verify().is_ok());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub unsafe fn map(file: &std::fs::File) -> Result<Self, SnapshotError> {
-        // SAFETY: the caller's promise.
-        let (snapshot, bound) = unsafe { SnapshotBytes::map(file, parse) }.map_err(SnapshotError)?;
-        Self::open(snapshot, bound)
+    fn snapshot(&self) -> &SnapshotBytes<'a> {
+        &self.bits.snapshot
     }
 }
 

@@ -77,19 +77,19 @@ impl Kind {
     /// other kind gets it.
     pub(super) const RESERVED: u8 = 7;
 
-    /// Every kind, its name and its body.
-    const ALL: &[(Self, &str, Body)] = &[
-        (Self::Bloom, "ConcurrentBloom", Body::Blocks),
-        (Self::Scalable, "ScalableBloom", Body::Layers),
-        (Self::Windowed, "WindowedBloom", Body::Generations),
-        (Self::Counting, "CountingBloom", Body::Blocks),
-        (Self::Tombstone, "TombstoneBloom", Body::Pair),
-        (Self::Cuckoo, "CuckooFilter", Body::Buckets),
-        (Self::DLeft, "DLeftFilter", Body::Buckets),
-        (Self::Static, "StaticFilter", Body::Cells),
-        (Self::Bitmap, "ConcurrentBitmap", Body::Bits),
-        (Self::Bank, "FilterBank", Body::Rows),
-        (Self::Delta, "delta of a ConcurrentBloom", Body::Changes),
+    /// Every kind and its name.
+    const ALL: &[(Self, &str)] = &[
+        (Self::Bloom, "ConcurrentBloom"),
+        (Self::Scalable, "ScalableBloom"),
+        (Self::Windowed, "WindowedBloom"),
+        (Self::Counting, "CountingBloom"),
+        (Self::Tombstone, "TombstoneBloom"),
+        (Self::Cuckoo, "CuckooFilter"),
+        (Self::DLeft, "DLeftFilter"),
+        (Self::Static, "StaticFilter"),
+        (Self::Bitmap, "ConcurrentBitmap"),
+        (Self::Bank, "FilterBank"),
+        (Self::Delta, "delta of a ConcurrentBloom"),
     ];
 
     /// The kind that a header's byte stands for.
@@ -97,35 +97,12 @@ impl Kind {
         let mut kinds = Self::ALL.iter().map(|row| row.0);
         kinds.find(|kind| *kind as u8 == byte)
     }
-
-    fn row(self) -> (Self, &'static str, Body) {
-        let row = Self::ALL.iter().find(|(kind, ..)| *kind == self);
-        *row.expect("every kind has a row")
-    }
-
-    /// What the bytes after the header are.
-    pub(super) fn body(self) -> Body {
-        self.row().2
-    }
-}
-
-/// What the bytes after a header are.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Body {
-    Blocks,
-    Buckets,
-    Cells,
-    Layers,
-    Generations,
-    Pair,
-    Bits,
-    Rows,
-    Changes,
 }
 
 impl Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.row().1)
+        let row = Self::ALL.iter().find(|(kind, _)| kind == self);
+        f.pad(row.expect("every kind has a row").1)
     }
 }
 
@@ -157,12 +134,10 @@ impl Hashing {
     }
 }
 
-/// The header of a snapshot of blocks: of a [`ConcurrentBloom`](crate::ConcurrentBloom), a
-/// [`CountingBloom`](crate::CountingBloom), or a [`FilterBank`](crate::FilterBank) of such filters.
+/// What the header of a snapshot of blocks declares: of a [`ConcurrentBloom`](crate::ConcurrentBloom),
+/// a [`CountingBloom`](crate::CountingBloom), or a [`FilterBank`](crate::FilterBank) of such filters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BlocksHeader {
-    pub(crate) kind: Kind,
-    pub(crate) hashing: Hashing,
     pub(crate) layout: Layout,
     pub(crate) expected_keys: usize,
     /// The false-positive rate at the expected keys.
@@ -177,42 +152,13 @@ impl BlocksHeader {
         self.layout.blocks * LINE_WORDS * self.columns.max(1) + self.columns / 64
     }
 
-    /// The bytes of the whole snapshot.
-    pub(crate) fn len(&self) -> usize {
-        snapshot_bytes(self.words())
-    }
-
-    pub(crate) fn to_bytes(self) -> [u8; SNAPSHOT_HEADER] {
-        let mut own = OwnHeader::of_words(self.kind, self.hashing, self.words());
+    pub(crate) fn own(&self, kind: Kind, hashing: Hashing) -> OwnHeader {
+        let mut own = OwnHeader::new(kind, hashing, snapshot_bytes(self.words()));
         put(&mut own.fields, 0, layout_fields(self.layout));
         own.put(48, self.expected_keys as u64);
         own.put(56, self.rate.to_bits());
         own.put(64, self.columns as u64);
-        own.to_bytes()
-    }
-
-    /// The header with which `bytes` begin, if it is of this kind.
-    pub(crate) fn parse(bytes: &[u8], kind: Kind) -> Decoded<Self> {
-        let own = OwnHeader::parse(bytes, kind)?;
-        let layout = parse_layout(bytes)?;
-        if kind == Kind::Counting && layout.shape.lines > 1 {
-            let lines = layout.shape.lines;
-            return invalid(format!("{lines} lines per key; a CountingBloom has one"));
-        }
-        let header = Self {
-            kind,
-            hashing: own.hashing,
-            layout,
-            expected_keys: own.expected_keys(layout.most_keys())?,
-            rate: own.rate()?,
-            columns: match kind {
-                Kind::Bank => own.columns(layout.blocks)?,
-                _ => 0,
-            },
-        };
-        own.zeros(if kind == Kind::Bank { 72..120 } else { 64..120 })?;
-        own.check_words(header.words())?;
-        Ok(header)
+        own
     }
 }
 
@@ -279,11 +225,6 @@ impl OwnHeader {
         Ok(self.value(name, at, *range.start()..=most)? as usize)
     }
 
-    /// A byte of a field, which must be in `range`.
-    pub(crate) fn byte(&self, name: &str, value: u8, range: RangeInclusive<u8>) -> Decoded<u8> {
-        in_range(name, value, range)
-    }
-
     /// The expected keys of a filter with a layout, at most `most`.
     fn expected_keys(&self, most: usize) -> Decoded<usize> {
         self.number("the number of expected keys", 48, 1..=most as u64)
@@ -315,7 +256,7 @@ impl OwnHeader {
     }
 
     /// The header of a snapshot of `len` bytes, without fields.
-    pub(crate) fn of_len(kind: Kind, hashing: Hashing, len: usize) -> Self {
+    pub(crate) fn new(kind: Kind, hashing: Hashing, len: usize) -> Self {
         Self {
             kind,
             hashing,
@@ -324,9 +265,22 @@ impl OwnHeader {
         }
     }
 
-    /// The header of a snapshot of `words` words, without fields.
-    pub(crate) fn of_words(kind: Kind, hashing: Hashing, words: usize) -> Self {
-        Self::of_len(kind, hashing, snapshot_bytes(words))
+    /// The fields of a snapshot of blocks.
+    pub(crate) fn blocks(&self) -> Decoded<BlocksHeader> {
+        let (layout, is_bank) = (parse_layout(&self.fields)?, self.kind == Kind::Bank);
+        if self.kind == Kind::Counting && layout.shape.lines > 1 {
+            let lines = layout.shape.lines;
+            return invalid(format!("{lines} lines per key; a CountingBloom has one"));
+        }
+        let header = BlocksHeader {
+            layout,
+            expected_keys: self.expected_keys(layout.most_keys())?,
+            rate: self.rate()?,
+            columns: if is_bank { self.columns(layout.blocks)? } else { 0 },
+        };
+        self.zeros(if is_bank { 72..120 } else { 64..120 })?;
+        self.check_words(header.words())?;
+        Ok(header)
     }
 
     /// The header of a snapshot of `number` buckets with fingerprints of `bits` bits, in `words`
@@ -338,7 +292,7 @@ impl OwnHeader {
         (bits, number): (u8, usize),
         expected_keys: usize,
     ) -> Self {
-        let mut header = Self::of_words(kind, hashing, words);
+        let mut header = Self::new(kind, hashing, snapshot_bytes(words));
         header.put(32, u64::from_le_bytes([LAYOUT_VERSION, bits, 0, 0, 0, 0, 0, 0]));
         header.put(40, number as u64);
         header.put(48, expected_keys as u64);
@@ -444,7 +398,7 @@ impl DeltaHeader {
     pub(super) fn peek(header: &[u8; DELTA_HEADER]) -> Decoded<Self> {
         Ok(Self {
             hashing: parse_hashing(header)?,
-            layout: parse_layout(header)?,
+            layout: parse_layout(&header[32..])?,
             lines: get(header, 48),
             len: delta_len(header)?,
         })
@@ -581,9 +535,10 @@ fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
     Ok(Hashing { identity, fingerprint })
 }
 
-fn parse_layout(bytes: &[u8]) -> Decoded<Layout> {
-    check_layout_version(bytes[32])?;
-    let (words, bits, lines) = (usize::from(bytes[33]), bytes[34].into(), 1 + usize::from(bytes[35]));
+/// The layout that the bytes from byte 32 of a header on declare.
+fn parse_layout(fields: &[u8]) -> Decoded<Layout> {
+    check_layout_version(fields[0])?;
+    let (words, bits, lines) = (usize::from(fields[1]), fields[2].into(), 1 + usize::from(fields[3]));
     let shape = Shape {
         lines,
         words: words / lines,
@@ -595,8 +550,8 @@ fn parse_layout(bytes: &[u8]) -> Decoded<Layout> {
             _ => format!("invalid layout: {words} words of {bits} bits per key in {lines} lines"),
         });
     }
-    check_zeros(&bytes[36..40], 36)?;
-    match get(bytes, 40) {
+    check_zeros(&fields[4..8], 36)?;
+    match get(fields, 8) {
         blocks if blocks % lines as u64 != 0 => {
             invalid(format!("{blocks} blocks do not divide into {lines} lines per key"))
         }

@@ -3,10 +3,9 @@
 //! use this file; `tests/bytes/peek.rs` compares both.
 
 use super::header::{
-    BlocksHeader, Body, DELTA_HEADER, DeltaHeader, Hashing, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first,
-    snapshot_bytes,
+    DELTA_HEADER, DeltaHeader, Hashing, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first, snapshot_bytes,
 };
-use super::{Decoded, SnapshotBytes, invalid, split};
+use super::{Decoded, SnapshotBytes, in_range, invalid, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::geometry::layout::Layout;
 use crate::hash::{AnyHasher, Identity};
@@ -60,8 +59,9 @@ pub struct SnapshotHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Content {
-    /// The blocks of a [`ConcurrentBloom`](crate::ConcurrentBloom) or of a
-    /// [`CountingBloom`](crate::CountingBloom), or changes of them.
+    /// The blocks of a [`ConcurrentBloom`](crate::ConcurrentBloom), of a
+    /// [`CountingBloom`](crate::CountingBloom) or of each filter of a
+    /// [`FilterBank`](crate::FilterBank), or changes of them.
     #[non_exhaustive]
     Blocks {
         /// The words that a key touches, in all of its lines.
@@ -72,6 +72,8 @@ pub enum Content {
         lines_per_key: usize,
         /// The number of blocks.
         blocks: u64,
+        /// The columns of a bank: the filters for which it has room. `None` for a single filter.
+        columns: Option<usize>,
         /// The number of blocks that a delta changes. `None` for a snapshot.
         changed: Option<u64>,
     },
@@ -118,20 +120,6 @@ pub enum Content {
     Bits {
         /// The bound: all positions are below it.
         bound: u64,
-    },
-    /// The rows of a [`FilterBank`](crate::FilterBank).
-    #[non_exhaustive]
-    Rows {
-        /// The columns: the filters for which the bank has room.
-        columns: usize,
-        /// The words that a key touches in a filter, in all of its lines.
-        words_per_key: usize,
-        /// The bits per word (two may coincide).
-        bits_per_word: usize,
-        /// The lines that a key touches in a filter.
-        lines_per_key: usize,
-        /// The number of blocks of each filter.
-        blocks: u64,
     },
 }
 
@@ -208,8 +196,8 @@ impl SnapshotHeader {
         // A delta has a shorter header.
         if bytes.get(10) == Some(&(Kind::Delta as u8)) {
             let header = DeltaHeader::peek(first::<DELTA_HEADER>(bytes)?)?;
-            let content = blocks(header.layout, Some(header.lines));
-            return Ok(Self::of(Kind::Delta, header.hashing, header.len, content));
+            let content = blocks(header.layout, None, Some(header.lines));
+            return Ok(Self::of(Kind::Delta, header.hashing, header.len, (content, None, None)));
         }
         let bytes = first::<SNAPSHOT_HEADER>(bytes)?;
         let number = bytes[10];
@@ -223,25 +211,8 @@ impl SnapshotHeader {
                 "kind {number} is {problem}: this release reads kinds 1 to 6, 8, 9, 16, 17 and 129"
             ));
         };
-        if let Body::Blocks | Body::Rows = kind.body() {
-            let header = BlocksHeader::parse(bytes, kind)?;
-            let content = match header.columns {
-                0 => blocks(header.layout, None),
-                columns => rows(header.layout, columns),
-            };
-            return Ok(Self {
-                expected_keys: Some(header.expected_keys as u64),
-                false_positive_rate: Some(header.rate),
-                ..Self::of(kind, header.hashing, header.len() as u64, content)
-            });
-        }
         let own = OwnHeader::parse(bytes, kind)?;
-        let (content, expected_keys, false_positive_rate) = content(&own)?;
-        let header = Self {
-            expected_keys,
-            false_positive_rate,
-            ..Self::of(kind, own.hashing, own.len, content)
-        };
+        let header = Self::of(kind, own.hashing, own.len, content(&own)?);
         let (declared, needed) = (header.bytes, header.own_bytes(&own));
         if declared < needed {
             return Err(SnapshotErrorKind::Length { declared, needed });
@@ -249,14 +220,14 @@ impl SnapshotHeader {
         Ok(header)
     }
 
-    fn of(kind: Kind, hashing: Hashing, bytes: u64, content: Content) -> Self {
+    fn of(kind: Kind, hashing: Hashing, bytes: u64, (content, expected_keys, false_positive_rate): Fields) -> Self {
         Self {
             kind,
             hasher: (kind != Kind::Bitmap).then_some(hashing.identity),
             fingerprint: hashing.fingerprint,
             bytes,
-            expected_keys: None,
-            false_positive_rate: None,
+            expected_keys,
+            false_positive_rate,
             content,
         }
     }
@@ -274,27 +245,35 @@ impl SnapshotHeader {
     }
 }
 
-/// The content, the expected keys and the rate in the header of any other kind. `docs/FORMAT.md`
-/// has the offsets.
-fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
+/// The content, the expected keys and the rate that a header has.
+type Fields = (Content, Option<u64>, Option<f64>);
+
+/// What the header of a snapshot declares. `docs/FORMAT.md` has the offsets.
+fn content(own: &OwnHeader) -> Decoded<Fields> {
     let expected_keys = || own.value("the number of expected keys", 40, 1..=u64::MAX).map(Some);
-    Ok(match own.kind.body() {
-        Body::Layers => {
+    Ok(match own.kind {
+        Kind::Bloom | Kind::Counting | Kind::Bank => {
+            let header = own.blocks()?;
+            let columns = (own.kind == Kind::Bank).then_some(header.columns);
+            let content = blocks(header.layout, columns, None);
+            (content, Some(header.expected_keys as u64), Some(header.rate))
+        }
+        Kind::Scalable => {
             let rate = own.rate()?;
             let layers = own.value("the number of layers", 80, 1..=64)? as usize;
             (Content::Layers { layers }, expected_keys()?, Some(rate))
         }
-        Body::Generations => {
+        Kind::Windowed => {
             let [_, _, generations, clock, ..] = own.get(32).to_le_bytes();
             let content = Content::Generations {
-                generations: own.byte("the number of generations", generations, 2..=64)?.into(),
+                generations: in_range("the number of generations", generations, 2..=64)?.into(),
                 stored: own.value("the number of generations there are", 48, 1..=65)? as usize,
-                needs_clock: own.byte("the kind of the clock", clock, 0..=3)? == 3,
+                needs_clock: in_range("the kind of the clock", clock, 0..=3)? == 3,
             };
             (content, expected_keys()?, None)
         }
-        Body::Pair => (Content::Pair, None, None),
-        Body::Buckets => {
+        Kind::Tombstone => (Content::Pair, None, None),
+        Kind::Cuckoo | Kind::DLeft => {
             let plan = |fingerprint_bits, buckets| {
                 let buckets = buckets as u64;
                 let content = Content::Buckets {
@@ -306,7 +285,7 @@ fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
             let (content, keys) = own.buckets(u64::MAX, plan)?;
             (content, Some(keys as u64), None)
         }
-        Body::Cells => {
+        Kind::Static => {
             let (layout, _, keys) = own.fuse()?;
             let content = Content::Cells {
                 fingerprint_bits: layout.bits as u8,
@@ -315,28 +294,19 @@ fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
             };
             (content, Some(keys as u64), Some(layout.rate_at(keys)))
         }
-        Body::Bits => (Content::Bits { bound: own.get(32) }, None, None),
-        Body::Blocks | Body::Rows | Body::Changes => unreachable!("they have headers of their own"),
+        Kind::Bitmap => (Content::Bits { bound: own.get(32) }, None, None),
+        Kind::Delta => unreachable!("it has a header of its own"),
     })
 }
 
-fn blocks(layout: Layout, changed: Option<u64>) -> Content {
+fn blocks(layout: Layout, columns: Option<usize>, changed: Option<u64>) -> Content {
     Content::Blocks {
         words_per_key: layout.shape.words_per_key(),
         bits_per_word: layout.shape.bits,
         lines_per_key: layout.shape.lines,
         blocks: layout.blocks as u64,
-        changed,
-    }
-}
-
-fn rows(layout: Layout, columns: usize) -> Content {
-    Content::Rows {
         columns,
-        words_per_key: layout.shape.words_per_key(),
-        bits_per_word: layout.shape.bits,
-        lines_per_key: layout.shape.lines,
-        blocks: layout.blocks as u64,
+        changed,
     }
 }
 
@@ -397,8 +367,9 @@ fn verify_parts(bytes: &[u8]) -> Decoded<(Vec<&[u8]>, &[u8])> {
     }
     let mut found = Vec::new();
     while !inner.is_empty() {
-        let part = BlocksHeader::parse(inner, Kind::Bloom)?;
-        let (part, more) = split(inner, part.len() as u64)?;
+        let part = OwnHeader::parse(inner, Kind::Bloom)?;
+        part.blocks()?;
+        let (part, more) = split(inner, part.len)?;
         SnapshotBytes::Borrowed(part).verify()?;
         found.push(part);
         inner = more;

@@ -5,14 +5,14 @@
 //! inserts stand with the words.
 
 use crate::codec::{
-    AskHasher, BlocksHeader, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words,
+    AskHasher, BlocksHeader, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes,
+    write_words,
 };
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::filter::Statistics;
 use crate::filter::traits::{Encode, Engine, FixedSize, Planned, Union};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
 use crate::geometry::sizing::{Cell, Request};
-use crate::hash::Murmur3;
 use crate::kernel::{Isa, Kernels, Lookups, Plan};
 use crate::words::bits::{self, Bits, Lines, Load};
 use alloc::vec::Vec;
@@ -275,38 +275,36 @@ pub(crate) fn empty<W: OwnWords>(layout: Layout, expected_keys: usize) -> Result
     })
 }
 
-fn header<W: OwnWords>(engine: &Bloom<W>, hashing: Hashing) -> BlocksHeader {
-    BlocksHeader {
-        kind: W::KIND,
-        hashing,
-        layout: engine.layout,
-        expected_keys: engine.expected_keys,
-        rate: engine.false_positive_rate_at(engine.expected_keys),
-        columns: 0,
-    }
-}
-
 /// `docs/FORMAT.md` describes the bytes.
 impl<W: OwnWords> Encode for Bloom<W> {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {
-        header(self, Hashing::of(&Murmur3::default())).len()
+        snapshot_bytes(self.layout.blocks * LINE_WORDS)
     }
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
-        let words = self.layout.blocks * LINE_WORDS;
-        write_words(out, &header(self, hashing).to_bytes(), words, self.words.words())
+        let header = BlocksHeader {
+            layout: self.layout,
+            expected_keys: self.expected_keys,
+            rate: self.false_positive_rate_at(self.expected_keys),
+            columns: 0,
+        };
+        let own = header.own(W::KIND, hashing);
+        write_words(out, &own.to_bytes(), header.words(), self.words.words())
     }
 
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
-        let header = BlocksHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, W::KIND)?;
+        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, W::KIND)?;
+        let BlocksHeader {
+            layout, expected_keys, ..
+        } = header.blocks()?;
         hasher(header.hashing)?;
-        let blocks = header.layout.blocks;
-        admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
-        let engine = empty::<W>(header.layout, header.expected_keys);
+        let words = layout.blocks * LINE_WORDS;
+        admit(input, header.len as usize, 8 * words as u64, limit)?;
+        let engine = empty::<W>(layout, expected_keys);
         let mut engine = engine.map_err(SnapshotErrorKind::OutOfMemory)?;
-        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, &mut |first, words| {
+        read_words(input, &header.to_bytes(), words, &mut |first, words| {
             engine.words.store_words(first, words.iter().map(Load::load));
         })?;
         Ok(engine)

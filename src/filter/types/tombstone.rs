@@ -383,7 +383,7 @@ impl Encode for Tombstone {
     }
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
-        let header = OwnHeader::of_len(Kind::Tombstone, hashing, self.snapshot_bytes());
+        let header = OwnHeader::new(Kind::Tombstone, hashing, self.snapshot_bytes());
         out.put(&header.to_bytes())?;
         // Writes the filter of removed keys last, as in a clone.
         self.added.encode(hashing, out)?;

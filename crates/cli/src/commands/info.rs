@@ -237,16 +237,28 @@ impl Facts {
                 bits_per_word,
                 lines_per_key,
                 blocks,
+                columns,
                 changed,
                 ..
             } => {
+                columns.into_iter().for_each(|columns| self.add("columns", columns));
                 self.add("words per key", words_per_key);
                 self.add("bits per word", bits_per_word);
                 self.add("lines per key", lines_per_key);
-                self.add("blocks", blocks);
-                match changed {
-                    Some(changed) => self.add("blocks with bits to add", changed),
-                    None => self.memory(blocks.saturating_mul(64)),
+                match (columns, changed) {
+                    (Some(columns), _) => {
+                        self.add("blocks per column", blocks);
+                        self.memory(blocks.saturating_mul(64 * columns as u64));
+                        (keys, rate) = ("keys per column", "rate per column");
+                    }
+                    (None, Some(changed)) => {
+                        self.add("blocks", blocks);
+                        self.add("blocks with bits to add", changed);
+                    }
+                    (None, None) => {
+                        self.add("blocks", blocks);
+                        self.memory(blocks.saturating_mul(64));
+                    }
                 }
             }
             codec::Content::Layers { layers, .. } => {
@@ -272,22 +284,6 @@ impl Facts {
                 self.add("cells per key", cells_per_key);
                 self.add("cells", cells);
                 keys = "keys";
-            }
-            codec::Content::Rows {
-                columns,
-                words_per_key,
-                bits_per_word,
-                lines_per_key,
-                blocks,
-                ..
-            } => {
-                self.add("columns", columns);
-                self.add("words per key", words_per_key);
-                self.add("bits per word", bits_per_word);
-                self.add("lines per key", lines_per_key);
-                self.add("blocks per column", blocks);
-                self.memory(blocks.saturating_mul(64 * columns as u64));
-                (keys, rate) = ("keys per column", "rate per column");
             }
             _ => {}
         }

@@ -201,7 +201,7 @@ impl Encode for Fuse<OwnCells> {
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
         let words = self.body.0.len();
-        let mut header = OwnHeader::of_words(Kind::Static, hashing, words);
+        let mut header = OwnHeader::new(Kind::Static, hashing, self.snapshot_bytes());
         header.put_fuse(&self.layout, self.keys);
         let values = as_chunks(self.body.bytes()).0.iter();
         write_words(

@@ -3,7 +3,7 @@
 
 use super::chain::{FULL, Layers, Scalable};
 use super::steps::{MAX_EXPANSION, MAX_LAYERS, Steps};
-use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
+use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, in_range};
 use crate::error::SnapshotErrorKind;
 use crate::filter::traits::Encode;
 use crate::filter::types::bloom::Bloom;
@@ -24,7 +24,7 @@ impl Encode for Scalable {
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
         let layers = self.layers_now();
-        let mut header = OwnHeader::of_len(Kind::Scalable, hashing, snapshot_bytes(&layers));
+        let mut header = OwnHeader::new(Kind::Scalable, hashing, snapshot_bytes(&layers));
         let steps = &self.steps;
         let words = steps.words.unwrap_or(0) as u8;
         // A refused allocation or a reader's limit may not apply where the snapshot is read.
@@ -63,7 +63,7 @@ impl Encode for Scalable {
             expansion: header.number("the expansion", 48, 1..=MAX_EXPANSION as u64)?,
             rate: f64::from_bits(header.get(56)),
             ratio: f64::from_bits(header.get(64)),
-            max_layers: match header.byte("the limit of layers", max_layers, 0..=MAX_LAYERS as u8)? {
+            max_layers: match in_range("the limit of layers", max_layers, 0..=MAX_LAYERS as u8)? {
                 0 => None,
                 most => Some(most),
             },
@@ -77,7 +77,7 @@ impl Encode for Scalable {
             },
         };
         let asked_bytes = usize::try_from(header.get(72)).unwrap_or(usize::MAX);
-        let full = header.byte("whether it is full", full, 0..=1)? == 1;
+        let full = in_range("whether it is full", full, 0..=1)? == 1;
         let count = header.number("the number of layers", 80, 1..=MAX_LAYERS as u64)?;
         let hint = header.number("the hint of the keys", 88, 0..=u64::MAX)?;
         steps.check().map_err(SnapshotErrorKind::Plan)?;
@@ -94,7 +94,7 @@ impl Encode for Scalable {
         let mut chain = chain.map_err(SnapshotErrorKind::OutOfMemory)?;
         if full {
             let can_be_full = u8::from(chain.next(count).is_err());
-            header.byte("whether it is full", 1, 0..=can_be_full)?;
+            in_range("whether it is full", 1, 0..=can_be_full)?;
             chain.close();
         }
         chain.max_bytes = limit.min(asked_bytes);

@@ -7,8 +7,8 @@ use super::generations::Windowed;
 use super::list::{Generation, List};
 use super::settings::{self, MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 use crate::codec::{
-    self, AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, read_words,
-    snapshot_bytes, with_hasher, write_words,
+    self, AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, in_range,
+    read_words, snapshot_bytes, with_hasher, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
@@ -142,7 +142,7 @@ impl Encode for Windowed {
             When::Aged(Clock::Supplied(_)) => (AGED, SUPPLIED),
             When::Full(_) => (FULL, 0),
         };
-        let mut header = OwnHeader::of_len(Kind::Windowed, hashing, kept.snapshot_bytes(&self.settings));
+        let mut header = OwnHeader::new(Kind::Windowed, hashing, kept.snapshot_bytes(&self.settings));
         let renew = u8::from(self.settings.renew);
         let generations = self.settings.generations as u8;
         header.put(
@@ -191,13 +191,13 @@ impl Windowed {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Windowed)?;
         hasher(header.hashing)?;
         let [rotation, renew, generations, clock, ..] = header.get(32).to_le_bytes();
-        let renew = header.byte("whether a key is renewed", renew, 0..=1)? == 1;
-        let rotation = header.byte("the way to rotate", rotation, 0..=FULL)?;
-        let generations = header.byte("the number of generations", generations, 2..=MAX_GENERATIONS as u8)?;
+        let renew = in_range("whether a key is renewed", renew, 0..=1)? == 1;
+        let rotation = in_range("the way to rotate", rotation, 0..=FULL)?;
+        let generations = in_range("the number of generations", generations, 2..=MAX_GENERATIONS as u8)?;
         let generations = usize::from(generations);
         let is_aged = rotation == AGED;
         let clocks = if is_aged { MONOTONIC..=SUPPLIED } else { 0..=0 };
-        let kind = header.byte("the kind of the clock", clock, clocks)?;
+        let kind = in_range("the kind of the clock", clock, clocks)?;
         header.zeros(36..40)?;
         header.zeros(88..120)?;
         let expected_keys = header.number("the expected keys", 40, 1..=u64::MAX)?;
