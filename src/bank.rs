@@ -125,12 +125,11 @@ pub(crate) mod rows;
 mod snapshot;
 mod which;
 
-pub use rows::{Columns, columns};
+pub use rows::columns;
 pub use snapshot::{BankHeader, BankView, SnapshotRows};
-pub use which::Which;
 
 use crate::bitmap::{ConcurrentBitmap, Storage};
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::BuildError;
 use crate::filter::Builder;
 use crate::filter::parts::lines::plan;
 use crate::filter::types::bloom::{Bloom, BloomBits, ConcurrentBloom};
@@ -235,7 +234,7 @@ impl AtomicRows {
     fn new(layout: Layout, columns: usize) -> Result<Self, BuildError> {
         let lines = layout.blocks.checked_mul(columns).ok_or_else(|| {
             let bytes = layout.blocks.saturating_mul(columns).saturating_mul(LINE_BYTES);
-            BuildError(BuildErrorKind::OutOfMemory { bytes })
+            BuildError::out_of_memory(bytes)
         })?;
         Ok(Self {
             bits: Bits::new(lines)?,
@@ -464,9 +463,7 @@ impl<R: Rows, S> Bank<R, S> {
         words.flat_map(|(i, word)| {
             let word = word.load();
             acquire();
-            (0..WORD)
-                .filter(move |bit| word >> bit & 1 == 1)
-                .map(move |bit| WORD * i + bit)
+            rows::columns_of(i, word)
         })
     }
 

@@ -10,7 +10,7 @@ use crate::words::bits::Hint;
 use crate::words::scratch::Scratch;
 use core::array;
 use core::hint::black_box;
-use core::iter::FusedIterator;
+use core::iter;
 
 /// Columns of a word.
 pub(crate) const WORD: usize = 64;
@@ -255,47 +255,19 @@ pub(crate) fn add_rows(block: &mut [u64], width: usize, first: usize, squares: &
 ///
 /// assert!(columns(&[1 << 3, 0, 0b11]).eq([3, 128, 129]));
 /// ```
-pub fn columns(bitmap: &[u64]) -> Columns<'_> {
-    Columns {
-        words: bitmap,
-        at: 0,
-        left: bitmap.first().copied().unwrap_or(0),
-    }
+pub fn columns(bitmap: &[u64]) -> impl Iterator<Item = usize> + Clone {
+    let words = bitmap.iter().enumerate();
+    words.flat_map(|(i, word)| columns_of(i, *word))
 }
 
-/// The columns of a bitmap, from [`columns`].
-///
-/// ```
-/// let mut found = lanebloom::bank::columns(&[0b1000, 1]);
-/// assert_eq!((found.next(), found.next()), (Some(3), Some(64)));
-/// assert_eq!(found.next(), None);
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "an iterator does nothing until it is asked"]
-pub struct Columns<'a> {
-    words: &'a [u64],
-    /// The number of words before the current one.
-    at: usize,
-    /// The bits of the current word that are not returned yet.
-    left: u64,
+/// The columns of word `i` of a bitmap.
+pub(super) fn columns_of(i: usize, mut word: u64) -> impl Iterator<Item = usize> + Clone {
+    iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (bit < WORD).then_some(WORD * i + bit)
+    })
 }
-
-impl Iterator for Columns<'_> {
-    type Item = usize;
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        while self.left == 0 {
-            self.left = *self.words.get(self.at + 1)?;
-            self.at += 1;
-        }
-        let column = WORD * self.at + self.left.trailing_zeros() as usize;
-        self.left &= self.left - 1;
-        Some(column)
-    }
-}
-
-impl FusedIterator for Columns<'_> {}
 
 #[cfg(all(test, not(lanebloom_loom)))]
 mod tests {

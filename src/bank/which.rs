@@ -1,6 +1,6 @@
 //! Lookups in a bank: the columns that may hold a key.
 
-use super::rows::{MOST_ROWS, WORD};
+use super::rows::{WORD, columns_of};
 use super::{Bank, Rows};
 use crate::chunks::{HashedKeys, Source, assert_bitmap_length};
 use crate::funnel::Funnel;
@@ -9,8 +9,6 @@ use crate::hash::KeyHasher;
 use crate::kernel::plan::AccessPlan;
 use crate::words::bits::{Hint, Load, acquire_if};
 use crate::words::scratch::Scratch;
-use core::fmt;
-use core::iter::FusedIterator;
 
 /// Words of a bitmap that an iterator reads at a time: 1,024 columns.
 const CHUNK: usize = 16;
@@ -40,7 +38,10 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn which<K: Funnel + ?Sized>(&self, key: &K) -> Which<'_, R, S> {
+    pub fn which<'a, K>(&'a self, key: &K) -> impl Iterator<Item = usize> + use<'a, R, S, K>
+    where
+        K: Funnel + ?Sized,
+    {
         self.which_hash(self.hash(key))
     }
 
@@ -144,17 +145,16 @@ impl<R: Rows, S> Bank<R, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn which_hash(&self, hash: u64) -> Which<'_, R, S> {
+    pub fn which_hash(&self, hash: u64) -> impl Iterator<Item = usize> {
         let mut starts = Scratch::default();
         self.places.starts(hash, &mut starts);
-        Which {
-            bank: self,
-            starts,
-            chunk: [0; CHUNK],
-            read: 0,
-            at: 0,
-            left: 0,
-        }
+        let width = self.columns / WORD;
+        (0..width).step_by(CHUNK).flat_map(move |first| {
+            let mut chunk = [0; CHUNK];
+            let starts = starts.first(self.places.rows());
+            self.and(first, starts, &mut chunk[..CHUNK.min(width - first)]);
+            (first..).zip(chunk).flat_map(|(i, word)| columns_of(i, word))
+        })
     }
 
     /// [`which_into`](Bank::which_into) by hash.
@@ -297,68 +297,5 @@ impl<R: Rows, S> Bank<R, S> {
                 hint.prefetch(row.wrapping_add(width - 1));
             }
         }
-    }
-}
-
-/// The columns that may hold a key, in ascending order, from [`Bank::which`].
-///
-/// ```
-/// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
-/// bank.insert(3, "a")?;
-/// bank.insert(70, "a")?;
-/// let mut found = bank.which("a");
-/// assert_eq!((found.next(), found.next()), (Some(3), Some(70)));
-/// assert_eq!(found.next(), None);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[must_use = "an iterator does nothing until it is asked"]
-pub struct Which<'a, R: Rows, S> {
-    bank: &'a Bank<R, S>,
-    /// Where the rows of the key begin.
-    starts: Scratch<MOST_ROWS>,
-    chunk: [u64; CHUNK],
-    /// The number of words that were read, up to the end of the chunk.
-    read: usize,
-    /// The number of words before the current one.
-    at: usize,
-    /// The bits of the current word that are not returned yet.
-    left: u64,
-}
-
-impl<R: Rows, S> Iterator for Which<'_, R, S> {
-    type Item = usize;
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        while self.left == 0 {
-            // The chunk's words are returned from the end of the chunk before on.
-            let mut next = self.at + usize::from(self.read > 0);
-            if next >= self.read {
-                let bank = self.bank;
-                next = self.read;
-                let len = CHUNK.min(bank.columns / WORD - next);
-                if len == 0 {
-                    return None;
-                }
-                let starts = self.starts.first(bank.places.rows());
-                bank.and(next, starts, &mut self.chunk[..len]);
-                self.read = next + len;
-            }
-            self.at = next;
-            self.left = self.chunk[next % CHUNK];
-        }
-        let column = WORD * self.at + self.left.trailing_zeros() as usize;
-        self.left &= self.left - 1;
-        Some(column)
-    }
-}
-
-impl<R: Rows, S> FusedIterator for Which<'_, R, S> {}
-
-impl<R: Rows, S> fmt::Debug for Which<'_, R, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Which")
-            .field("read", &(WORD * self.read))
-            .finish_non_exhaustive()
     }
 }

@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
-use lanebloom::bank::{AtomicRows, BankError, FilterBank, Which};
+use lanebloom::bank::{BankError, FilterBank};
 use lanebloom::internal::bounds::Load;
 use lanebloom::{BuildError, ConcurrentBloom, Filter, Funnel};
 
@@ -255,7 +255,10 @@ impl SplitBlockBank {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn which<K: Funnel + ?Sized>(&self, key: &K) -> Which<'_, AtomicRows, Xxh64> {
+    pub fn which<'a, K>(&'a self, key: &K) -> impl Iterator<Item = usize> + use<'a, K>
+    where
+        K: Funnel + ?Sized,
+    {
         self.bank.which(key)
     }
 
@@ -313,7 +316,7 @@ impl SplitBlockBank {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn which_hash(&self, hash: u64) -> Which<'_, AtomicRows, Xxh64> {
+    pub fn which_hash(&self, hash: u64) -> impl Iterator<Item = usize> {
         self.bank.which_hash(hash)
     }
 
