@@ -159,7 +159,7 @@ mod snapshot;
 
 pub use generations::Windowed;
 
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::methods::{built, inserts, stored, unions};
 use crate::filter::parts::lines::empty;
@@ -401,13 +401,14 @@ impl Planned for Windowed {
     #[inline]
     fn build(asked: Request, options: Options) -> Result<Self, BuildError> {
         let generations = options.generations;
-        let wrong = |text| Err(BuildError(BuildErrorKind::Setting(text)));
         if !(2..=MAX_GENERATIONS).contains(&generations) {
-            return wrong(format!("{generations} generations is not in 2 to {MAX_GENERATIONS}"));
+            let problem = format!("{generations} generations is not in 2 to {MAX_GENERATIONS}");
+            return Err(BuildError::new(problem));
         }
         match options.rotation {
             Rotation::Aged(window) if !(Duration::from_nanos(1)..=MAX_WINDOW).contains(&window) => {
-                return wrong(format!("a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"));
+                let problem = format!("a window of {window:?} is not in 1ns to {MAX_WINDOW:?}");
+                return Err(BuildError::new(problem));
             }
             _ => {}
         }
@@ -548,7 +549,7 @@ impl<S> Filter<Windowed, S> {
     /// ```
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
-        self.engine.settings.span().window
+        self.engine.settings.duration()
     }
 
     /// The generations whose keys are visible, the newest first, for example to ask each how full

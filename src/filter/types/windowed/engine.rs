@@ -3,7 +3,7 @@
 
 use super::generations::Windowed;
 use super::list::{Generation, List};
-use super::settings::{NEVER, When};
+use super::settings::{NEVER, When, WindowSettings};
 use crate::chunks::{Answer, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Statistics;
@@ -102,9 +102,8 @@ impl Engine for Windowed {
 
     #[inline]
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        let span = self.settings.span();
-        f.field("generations", &span.generations)
-            .field("window", &span.window)
+        f.field("generations", &self.settings.generations)
+            .field("window", &self.settings.duration())
             .field("renew", &self.settings.renew)
             .field("estimated_len", &self.estimated_len());
     }
@@ -168,7 +167,10 @@ impl Union for Windowed {
     fn same(&self, other: &Self) -> bool {
         let settings = |one: &Self| {
             let settings = &one.settings;
-            (settings.span(), settings.expected_keys, settings.renew)
+            let WindowSettings {
+                period, generations, ..
+            } = *settings;
+            (period, generations, settings.expected_keys, settings.renew)
         };
         let (ours, theirs) = (self.live(), other.live());
         settings(self) == settings(other)
@@ -181,8 +183,8 @@ impl Union for Windowed {
 
     #[inline]
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
-        let (ours, theirs) = (self.settings.span(), other.settings.span());
-        if ours != theirs {
+        let (ours, theirs) = (&self.settings, &other.settings);
+        if (ours.generations, ours.period) != (theirs.generations, theirs.period) {
             return Err(IncompatibleError::differs("window", theirs, ours));
         }
         self.list.load().newest().check_union(other.list.load().newest())

@@ -11,7 +11,7 @@
 use super::clock::Clock;
 use super::list::{Generation, List};
 use super::settings::{NEVER, When, WindowSettings};
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::parts::load_estimate::LoadEstimate;
 use crate::filter::traits::{Engine, Insert};
@@ -320,7 +320,7 @@ impl Windowed {
             Ok(())
         } else {
             let bytes = self.list.load().newest().memory_bytes();
-            Err(BuildError(BuildErrorKind::OutOfMemory { bytes }))
+            Err(BuildError::out_of_memory(bytes))
         }
     }
 }

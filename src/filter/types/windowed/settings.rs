@@ -55,13 +55,10 @@ impl WindowSettings {
         self.period.saturating_mul(self.generations as u64 - 1)
     }
 
+    /// [`window`](Self::window), if keys age.
     #[inline]
-    pub(super) fn span(&self) -> WindowSpan {
-        let window = Duration::from_nanos(self.window());
-        WindowSpan {
-            generations: self.generations,
-            window: (self.period != NEVER).then_some(window),
-        }
+    pub(super) fn duration(&self) -> Option<Duration> {
+        (self.period != NEVER).then(|| Duration::from_nanos(self.window()))
     }
 
     /// The keys in each full generation when the window has `keys`. `bloom` is one of them.
@@ -99,19 +96,12 @@ fn times(keys: usize, factor: f64) -> usize {
     ((keys as f64 * factor) as usize).saturating_add(1)
 }
 
-/// The number of generations and the window's duration. Two windows with the same span, layout and
-/// hasher have a union.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WindowSpan {
-    pub(super) generations: usize,
-    pub(super) window: Option<Duration>,
-}
-
-impl fmt::Display for WindowSpan {
+/// What two windows of the same layout and hasher must have in common for a union.
+impl fmt::Display for WindowSettings {
     #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} generations", self.generations)?;
-        match self.window {
+        match self.duration() {
             Some(window) => write!(f, " for {window:?}"),
             None => f.write_str(" of any age"),
         }
