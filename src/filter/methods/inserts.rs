@@ -1,39 +1,30 @@
 //! Inserts, for the types that have them. (In a generic impl, their answer would be an associated
 //! type.)
 
-use crate::filter::Filter;
-use crate::filter::traits::{Engine, Insert};
-use crate::funnel::Funnel;
-use crate::hash::KeyHasher;
-
-/// [`insert_all`](crate::ConcurrentBloom::insert_all), for the types that refuse no key.
-///
-/// ```
-/// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-/// filter.extend(["a", "b"]);
-/// (&filter).extend(0..10u32);
-/// assert!(filter.contains("b") && filter.contains(&9u32));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-impl<K: Funnel, E: Engine + Insert<Answer = bool>, S: KeyHasher> Extend<K> for Filter<E, S> {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        (&*self).extend(keys);
-    }
-}
-
-/// Through a reference.
-impl<K: Funnel, E: Engine + Insert<Answer = bool>, S: KeyHasher> Extend<K> for &Filter<E, S> {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        Insert::insert_all(*self, keys);
-    }
-}
-
 /// The inserts of a type: `inserts! { Type: Engine }` if it takes every key. Otherwise also what
 /// one insert and a batch return, and whether a second insert of a key changes the filter.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! inserts {
     ($filter:ident: $engine:ty) => {
+        /// [`insert_all`](Self::insert_all).
+        #[doc = $crate::example!("mut filter" = "lanebloom::" $filter "with_capacity(1000, 0.01)";
+            "filter.extend([\"a\", \"b\"]);",
+            "(&filter).extend(0..10u32);",
+            "assert!(filter.contains(\"b\") && filter.contains(&9u32));")]
+        impl<K: $crate::Funnel, S: $crate::KeyHasher> Extend<K> for $filter<S> {
+            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+                self.insert_all(keys);
+            }
+        }
+
+        /// Through a reference.
+        impl<K: $crate::Funnel, S: $crate::KeyHasher> Extend<K> for &$filter<S> {
+            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+                self.insert_all(keys);
+            }
+        }
+
         $crate::inserts! { "lanebloom::", $filter for [S: $crate::KeyHasher] $filter<S>, [S] $crate::Filter<$engine, S>;
         $engine => bool, usize;
         "The answer is `false` for a key that is there, and by chance for a new one, at the false-positive \
