@@ -14,7 +14,7 @@
 //! Looking first is correct: if an insert happened before, coherence alone makes the look see its
 //! bit, or a later value of the word. Only the read-modify-write decides which thread won.
 
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::BuildError;
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS};
 use crate::words::bits::{Load, acquire};
 use crate::words::memory::Words;
@@ -85,7 +85,7 @@ impl AtomicBits {
         let words = words_of(bound).and_then(Words::new).ok_or_else(|| {
             let bytes = bound.div_ceil(LINE_BITS as u64).saturating_mul(LINE_BYTES as u64);
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            BuildError(BuildErrorKind::OutOfMemory { bytes })
+            BuildError::out_of_memory(bytes)
         })?;
         Ok(Self { words, bound })
     }

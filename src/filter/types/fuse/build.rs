@@ -227,7 +227,7 @@ fn for_each(
 
 /// For each part of the hashes, how many of them lie in each shard.
 fn count(parts: &[&[u64]], probe: &FuseProbe, shards: usize, parallel: bool) -> Vec<Vec<usize>> {
-    map(parts, parallel, |part| {
+    map(parts.to_vec(), parallel, |part| {
         let mut counts = alloc::vec![0usize; shards];
         part.iter().for_each(|&hash| counts[probe.shard(hash)] += 1);
         counts
@@ -261,8 +261,7 @@ fn sort_by_shard(
             filled[shard] += 1;
         }
     };
-    let moves: Vec<_> = parts.iter().copied().zip(places).collect();
-    consume(moves, parallel, move_part);
+    map(parts.iter().copied().zip(places).collect(), parallel, move_part);
     Ok(sorted)
 }
 
@@ -275,24 +274,15 @@ fn threads(parallel: bool) -> usize {
     1
 }
 
-fn map<T: Sync, R: Send>(items: &[T], parallel: bool, of: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
+/// What `of` returns for each item, on all threads.
+fn map<T: Send, R: Send>(items: Vec<T>, parallel: bool, of: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
     #[cfg(feature = "rayon")]
     if parallel {
         use rayon::prelude::*;
-        return items.par_iter().map(of).collect();
+        return items.into_par_iter().map(of).collect();
     }
     let _ = parallel;
-    items.iter().map(of).collect()
-}
-
-fn consume<T: Send>(items: Vec<T>, parallel: bool, each: impl Fn(T) + Sync + Send) {
-    #[cfg(feature = "rayon")]
-    if parallel {
-        use rayon::prelude::*;
-        return items.into_par_iter().for_each(each);
-    }
-    let _ = parallel;
-    items.into_iter().for_each(each);
+    items.into_iter().map(of).collect()
 }
 
 /// The memory for the build of one shard, kept for the next one.
