@@ -287,7 +287,7 @@ impl InsertError {
     ///
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1000);
-    /// let filter = builder.clone().non_scaling().build()?;
+    /// let filter = builder.clone().max_layers(1).build()?;
     /// let keys: Vec<u32> = (0..2000).collect();
     /// let error = filter.insert_batch(&keys).unwrap_err();
     /// let (there, rest) = keys.split_at(error.inserted());
@@ -322,7 +322,7 @@ impl InsertError {
     ///
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1);
-    /// let filter = builder.non_scaling().build()?;
+    /// let filter = builder.max_layers(1).build()?;
     /// let error = (0..10u32).find_map(|key| filter.insert(&key).err()).unwrap();
     /// assert!(!error.is_out_of_memory());
     /// # Ok::<(), lanebloom::BuildError>(())

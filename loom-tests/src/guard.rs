@@ -202,7 +202,7 @@ fn a_key_that_was_not_told_is_admitted_after_a_reopen() {
 type Tiny = CacheGuard<str, ScalableBloom>;
 
 fn tiny(keys: usize) -> ScalableBloom {
-    let builder = ScalableBloom::builder().expected_keys(keys).non_scaling();
+    let builder = ScalableBloom::builder().expected_keys(keys).max_layers(1);
     builder.false_positive_rate(0.1).words_per_key(1).build().unwrap()
 }
 

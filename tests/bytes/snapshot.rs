@@ -1004,7 +1004,7 @@ mod growing {
             builder().hint(100).expansion(3),
             builder().max_layers(3),
             builder().max_bytes(2000),
-            builder().non_scaling().seed(9),
+            builder().max_layers(1).seed(9),
         ];
         for (builder, keys) in builders
             .into_iter()

@@ -209,7 +209,7 @@ fn a_full_filter_refuses_what_it_lacks_and_only_that() {
         assert!(before == filter && before.is_full());
     };
     let limit = |limit| format!("the filter is full: its limit of layers is {limit}");
-    refuses(builder(1000, 0.01).non_scaling(), 960..=1070, 1, &limit(1));
+    refuses(builder(1000, 0.01).max_layers(1), 960..=1070, 1, &limit(1));
     refuses(builder(100, 0.01).max_layers(3), 670..=760, 3, &limit(3));
     refuses(builder(100, 0.01).expansion(1).max_layers(2), 190..=225, 2, &limit(2));
     // The second layer is smaller than it would be, and fills the room.
@@ -639,21 +639,13 @@ fn inserts_without_atomics_are_those_with_them() {
         assert!(shared == owned || batch > 1024);
         assert!(keys.iter().all(|&hash| owned.contains_hash(hash)));
     }
-    let (mut one, other) = (make(), make());
-    let keys: Vec<u32> = (0..5000).collect();
-    let mut new = vec![false; keys.len()];
-    assert_eq!(one.insert_batch_mut(&keys[..2000]), other.insert_batch(&keys[..2000]));
-    let sum = one.insert_batch_flagged_mut(&keys, &mut new);
-    assert_eq!(sum, other.insert_batch(&keys));
-    assert!(one == other && new[..2000].iter().all(|&new| !new));
     // Full: as many keys are in, and the rest is told to be in nowhere.
-    let (mut one, other) = (builder(100, 0.01).max_layers(2), builder(100, 0.01).max_layers(2));
-    one = one.non_scaling();
-    let mut one = one.build().unwrap();
-    let other = other.non_scaling().build().unwrap();
-    let (mut new, mut others) = (vec![true; keys.len()], vec![true; keys.len()]);
-    let error = one.insert_batch_flagged_mut(&keys, &mut new).unwrap_err();
-    assert_eq!(other.insert_batch_flagged(&keys, &mut others).unwrap_err(), error);
+    let make = || builder(100, 0.01).max_layers(1).build().unwrap();
+    let (mut one, other) = (make(), make());
+    let hashes: Vec<u64> = (0..5000).map(number).collect();
+    let (mut new, mut others) = (vec![true; 5000], vec![true; 5000]);
+    let error = one.insert_hashes_flagged_mut(&hashes, &mut new).unwrap_err();
+    assert_eq!(other.insert_hashes_flagged(&hashes, &mut others).unwrap_err(), error);
     assert!(one == other && new == others && !new[error.inserted()..].iter().any(|&new| new));
 }
 

@@ -135,7 +135,7 @@ fn each_full_filter(test: impl Fn(&dyn Fill)) {
     test(&|keys| {
         ScalableBloom::builder()
             .expected_keys(keys)
-            .non_scaling()
+            .max_layers(1)
             .build()
             .unwrap()
     });

@@ -122,15 +122,14 @@ mod steps;
 
 pub use chain::Scalable;
 
-use crate::chunks::{HashedKeys, unpack_into};
+use crate::chunks::unpack_into;
 use crate::error::{BuildError, BuildErrorKind, InsertError};
 use crate::filter::Filter;
 use crate::filter::methods::{built, inserts, stored, unions};
 use crate::filter::traits::Planned;
 use crate::filter::types::bloom::ConcurrentBloom;
-use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
-use crate::hash::{FilterHasher, KeyHasher, Murmur3, assert_same_length};
+use crate::hash::{FilterHasher, Murmur3, assert_same_length};
 use alloc::format;
 use alloc::vec::Vec;
 use steps::{MAX_LAYERS, Steps};
@@ -279,6 +278,7 @@ impl<S> Builder<S> {
 
     /// The most layers, at least 1. Beyond it, inserts say that the filter is
     /// [full](crate::InsertError). By default the only limits are [the rates](self#growth) and 64.
+    /// 1 is RedisBloom's `NONSCALING`.
     ///
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
@@ -287,25 +287,10 @@ impl<S> Builder<S> {
     /// assert!((600..=760).contains(&refused)); // 1300 have room
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[doc(alias = "non_scaling")]
     pub fn max_layers(mut self, layers: usize) -> Self {
         self.options.steps.max_layers = Some(layers.min(MAX_LAYERS) as u8);
         self
-    }
-
-    /// Limits the filter to one layer: it says when it is full. The same as
-    /// [`max_layers(1)`](Self::max_layers), RedisBloom's `NONSCALING`.
-    ///
-    /// ```
-    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1000);
-    /// let filter = builder.non_scaling().build()?;
-    /// let is_inserted = |key: &u32| filter.insert(key).is_ok();
-    /// let inserted = (0..2000u32).take_while(is_inserted).count();
-    /// assert!((980..=1060).contains(&inserted));
-    /// assert!(filter.is_full());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn non_scaling(self) -> Self {
-        self.max_layers(1)
     }
 
     /// The most memory that the bits of all layers may take together, in bytes: a limit, where the
@@ -382,7 +367,7 @@ impl<S: FilterHasher> Builder<S> {
         for layer in layers {
             if layer.hasher.fingerprint() != own {
                 let problem = format!("the hasher of layer {} is not the builder's", engines.len());
-                return Err(BuildError(BuildErrorKind::Setting(problem)));
+                return Err(BuildError::new(problem));
             }
             needed = needed.saturating_add(layer.memory_bytes());
             engines.push(layer.engine);
@@ -392,7 +377,7 @@ impl<S: FilterHasher> Builder<S> {
         }
         if engines.len() > steps.limit() {
             let problem = format!("{} layers are more than the limit of {}", engines.len(), steps.limit());
-            return Err(BuildError(BuildErrorKind::Setting(problem)));
+            return Err(BuildError::new(problem));
         }
         if needed > max_bytes {
             let limit = max_bytes;
@@ -554,7 +539,7 @@ impl<S> Filter<Scalable, S> {
     ///
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
-    /// let filter = builder.non_scaling().build()?;
+    /// let filter = builder.max_layers(1).build()?;
     /// assert!(!filter.is_full());
     /// assert!(filter.insert_all(0..200u32).is_err());
     /// assert!(filter.is_full());
@@ -597,39 +582,5 @@ impl<S> Filter<Scalable, S> {
         assert_same_length(hashes.len(), new.len());
         let isa = self.isa;
         self.engine.insert_mut(&hashes, Some(&mut unpack_into(isa, new)))
-    }
-}
-
-/// Inserts without atomics, for exclusive access.
-impl<S: KeyHasher> Filter<Scalable, S> {
-    /// [`insert_hashes_mut`](Self::insert_hashes_mut) of the keys' hashes.
-    ///
-    /// ```
-    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.insert_batch_mut(&["a", "b", "a"]), Ok(2));
-    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> Result<usize, InsertError> {
-        let Self { engine, hasher, isa } = self;
-        let (hasher, isa) = (&*hasher, *isa);
-        engine.insert_mut(&HashedKeys { hasher, isa, keys }, None)
-    }
-
-    /// [`insert_hashes_flagged_mut`](Self::insert_hashes_flagged_mut) of the keys' hashes. Panics
-    /// if the lengths differ.
-    ///
-    /// ```
-    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
-    /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_batch_flagged_mut(&["a", "a", "b"], &mut new), Ok(2));
-    /// assert_eq!(new, [true, false, true]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_batch_flagged_mut<K: Funnel>(&mut self, keys: &[K], new: &mut [bool]) -> Result<usize, InsertError> {
-        assert_same_length(keys.len(), new.len());
-        let Self { engine, hasher, isa } = self;
-        let (hasher, isa) = (&*hasher, *isa);
-        engine.insert_mut(&HashedKeys { hasher, isa, keys }, Some(&mut unpack_into(isa, new)))
     }
 }

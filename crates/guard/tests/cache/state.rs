@@ -340,7 +340,7 @@ fn a_restart_does_not_close_an_open_guard() {
     let (_directory, path) = file();
     save(&path);
     let full = |keys| {
-        let builder = ScalableBloom::builder().expected_keys(keys).non_scaling();
+        let builder = ScalableBloom::builder().expected_keys(keys).max_layers(1);
         builder.hasher(SipHash13::random()).build()
     };
     let new = || of(builder().expected_keys(100).filter(full));

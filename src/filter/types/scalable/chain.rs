@@ -3,7 +3,7 @@
 
 use super::steps::{Steps, Taken};
 use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell, unpack_into};
-use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
+use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::parts::layers::{contains_any, fill_of_all};
 use crate::filter::parts::lines::{OwnWords, empty};
 use crate::filter::parts::load_estimate::LoadEstimate;
@@ -224,7 +224,7 @@ impl Scalable {
         let estimate = LoadEstimate::new(&bloom, keys.saturating_add(keys / EXCESS));
         let filter = Filter::of(bloom, ());
         let put = self.entries[number].set(Layer { filter, estimate });
-        put.ok_or(out_of_memory(size_of::<Layer>()))
+        put.ok_or_else(|| BuildError::out_of_memory(size_of::<Layer>()))
     }
 
     /// The layers without the chain.
@@ -345,7 +345,7 @@ fn entries(len: usize) -> Result<Box<[OnceBox<Layer>]>, BuildError> {
     let mut entries = Vec::new();
     entries
         .try_reserve_exact(len)
-        .map_err(|_| out_of_memory(len * size_of::<OnceBox<Layer>>()))?;
+        .map_err(|_| BuildError::out_of_memory(len * size_of::<OnceBox<Layer>>()))?;
     entries.extend((0..len).map(|_| OnceBox::default()));
     Ok(entries.into_boxed_slice())
 }
@@ -353,10 +353,6 @@ fn entries(len: usize) -> Result<Box<[OnceBox<Layer>]>, BuildError> {
 fn full(why: NoLayer, inserted: usize) -> InsertError {
     let kind = InsertErrorKind::NoLayer(why);
     InsertError { kind, inserted }
-}
-
-fn out_of_memory(bytes: usize) -> BuildError {
-    BuildError(BuildErrorKind::OutOfMemory { bytes })
 }
 
 impl Engine for Scalable {
