@@ -1,6 +1,7 @@
 //! The filter's bits, its builder's errors, and its figures.
 
 use lanebloom::bloom::Builder;
+use lanebloom::traits::Planned;
 use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, SipHash13};
 use lanebloom_tests::{LAYOUTS, RATES, WORDS, assert_prints};
 
@@ -367,80 +368,43 @@ fn it_can_be_shared_and_sent() {
     shared::<BuildError>();
 }
 
+fn refused<E: Planned>(builder: lanebloom::Builder<E>, keys: usize, rate: f64) -> String {
+    let builder = builder.expected_keys(keys).false_positive_rate(rate);
+    builder.build().map(drop).unwrap_err().to_string()
+}
+
 /// Every builder, asked for as much as can be said: an error or a filter, and no number that
 /// overflows on the way.
 #[test]
 fn no_builder_overflows() {
-    use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom};
+    use lanebloom::{CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom, WindowedBloom};
 
     let most = usize::MAX;
     for keys in [most, most - 1, most / 2 + 1, most / 2, most / 64, most / 100] {
         for rate in [0.9, 0.01, 1e-6] {
-            let too_much = |error: BuildError| {
-                let text = error.to_string();
+            let too_much = |text: String| {
                 assert!(
                     ["keys", "bytes", "bits", "rate"].iter().any(|word| text.contains(word)),
                     "{keys}: {text}"
                 );
             };
-            too_much(
-                builder()
-                    .expected_keys(keys)
-                    .false_positive_rate(rate)
-                    .build()
-                    .unwrap_err(),
-            );
-            too_much(
-                CountingBloom::builder()
-                    .expected_keys(keys)
-                    .false_positive_rate(rate)
-                    .build()
-                    .unwrap_err(),
-            );
-            too_much(
-                CuckooFilter::builder()
-                    .expected_keys(keys)
-                    .false_positive_rate(rate)
-                    .build()
-                    .map(drop)
-                    .unwrap_err(),
-            );
-            too_much(
-                DLeftFilter::builder()
-                    .expected_keys(keys)
-                    .false_positive_rate(rate)
-                    .build()
-                    .map(drop)
-                    .unwrap_err(),
-            );
-            too_much(
-                TombstoneBloom::builder()
-                    .expected_keys(keys)
-                    .false_positive_rate(rate)
-                    .build()
-                    .unwrap_err(),
-            );
-            too_much(
-                ScalableBloom::builder()
-                    .expected_keys(keys)
-                    .false_positive_rate(rate)
-                    .build()
-                    .unwrap_err(),
-            );
+            too_much(refused(builder(), keys, rate));
+            too_much(refused(CountingBloom::builder(), keys, rate));
+            too_much(refused(CuckooFilter::builder(), keys, rate));
+            too_much(refused(DLeftFilter::builder(), keys, rate));
+            too_much(refused(TombstoneBloom::builder(), keys, rate));
+            too_much(refused(ScalableBloom::builder(), keys, rate));
+            for generations in [2, 3, 64] {
+                let builder = WindowedBloom::builder().generations(generations);
+                too_much(refused(builder.clone(), keys, rate));
+                too_much(refused(builder.rotate_when_full(), keys, rate));
+            }
             // Layers, slots and budgets that are beyond all use.
             let layers = ScalableBloom::builder().false_positive_rate(rate).max_layers(most);
             let error = layers.clone().expected_keys(1000).expansion(most).build().unwrap_err();
             assert!(error.to_string().contains("expansion"), "{error}");
             let layers = layers.expansion(4096);
             assert!(layers.expected_keys(1000).max_bytes(keys).build().is_ok());
-            for generations in [2, 3, 64] {
-                use lanebloom::WindowedBloom;
-                let builder = WindowedBloom::builder()
-                    .false_positive_rate(rate)
-                    .generations(generations);
-                too_much(builder.clone().expected_keys(keys).build().unwrap_err());
-                too_much(builder.expected_keys(keys).rotate_when_full().build().unwrap_err());
-            }
         }
         for one in [64, 4096] {
             let few = one / 64 * 32_768;
@@ -470,16 +434,12 @@ fn no_builder_overflows() {
                     .build()
                     .is_err()
             );
-            {
-                let full = lanebloom::WindowedBloom::builder()
-                    .memory_budget(64 * one)
-                    .rotate_when_full();
-                let error = full.clone().expected_keys(keys).build().unwrap_err();
-                assert!(error.to_string().contains("keys"), "{error}");
-                let full = full.expected_keys(few).build().unwrap();
-                assert!(full.insert("a") && full.contains("a"));
-                assert_eq!(full.expected_keys(), few);
-            }
+            let full = WindowedBloom::builder().memory_budget(64 * one).rotate_when_full();
+            let error = full.clone().expected_keys(keys).build().unwrap_err();
+            assert!(error.to_string().contains("keys"), "{error}");
+            let full = full.expected_keys(few).build().unwrap();
+            assert!(full.insert("a") && full.contains("a"));
+            assert_eq!(full.expected_keys(), few);
         }
     }
 }

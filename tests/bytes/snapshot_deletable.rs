@@ -1,7 +1,7 @@
 //! Snapshots of the filters that can delete: golden files both ways, every absurd field and every
 //! absurd word. A filter that was read goes on as the written one.
 
-use super::contract::{self, round_trip};
+use super::contract;
 use lanebloom::traits::{Encode, Stored};
 use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
 use lanebloom_tests::{number, with_field};
@@ -188,53 +188,17 @@ fn a_pair_of_version_1_is_read_and_written() {
     assert!(found.len() >= 159 && found.iter().all(|i| i % 5 != 0));
 }
 
-/// From few words, of which the last line is not full, to some beyond what is copied at once, and
-/// around that.
-fn word_counts() -> impl Iterator<Item = usize> {
-    [6, 8, 10, 16, 8190, 8192, 8194, 8200, 10_100].into_iter()
-}
-
-#[test]
-fn every_form_reads_what_every_form_wrote() {
-    for (keys, removals) in [(1, 1), (50_000, 20_000)] {
-        let same = round_trip(&pair(keys, removals));
-        assert_eq!((same.expected_keys(), same.expected_removals()), (keys, removals));
-    }
-    for (bits, buckets) in [10, 12, 16, 21]
-        .into_iter()
-        .flat_map(|bits| word_counts().map(move |words| (bits, words)))
-        // Long fingerprints have room for a key from 10 buckets on.
-        .filter(|&(bits, buckets)| bits < 21 || buckets >= 10)
-    {
-        let filter = cuckoo(bits, buckets, buckets as u64);
-        let same = round_trip(&filter);
-        assert_eq!((same.len(), same.slots()), (filter.len(), filter.slots()));
-        assert_eq!(same.expected_keys(), 1);
-        assert!(hashes(buckets as u64).all(|hash| same.contains_hash(hash)));
-    }
-    for buckets in [1, 2, 3, 1023, 1024, 1025] {
-        let filter = d_left(buckets, 15 * buckets as u64);
-        let same = round_trip(&filter);
-        assert_eq!(
-            (same.len(), same.slots(), same.fill_ratio()),
-            (filter.len(), filter.slots(), filter.fill_ratio())
-        );
-    }
-}
-
 /// Nothing between the last word and the trailer but zeros, where the last line is not full.
 #[test]
 fn what_is_behind_the_last_word_is_zero() {
-    fn check<E: Encode>(filter: &Filter<E>) {
-        let bytes = filter.to_bytes();
-        for at in bytes.len() - TRAILER - 8..bytes.len() - TRAILER {
-            assert_eq!(
-                refused(filter, &with_field(&bytes, at, &[3])),
-                format!("byte {at} is 3, where version 1 of the format has 0")
-            );
-        }
+    let filter = small_cuckoo();
+    let bytes = filter.to_bytes();
+    for at in bytes.len() - TRAILER - 8..bytes.len() - TRAILER {
+        assert_eq!(
+            refused(&filter, &with_field(&bytes, at, &[3])),
+            format!("byte {at} is 3, where version 1 of the format has 0")
+        );
     }
-    check(&small_cuckoo());
 }
 
 /// Writers of checksums get no further.

@@ -1,8 +1,8 @@
 //! `ScalableBloom`: its answers against an exact set, its growth step by step, its limits, its
 //! compound rate, and threads.
 
+use lanebloom::InsertError;
 use lanebloom::scalable::{Builder, ScalableBloom};
-use lanebloom::{InsertError, SipHash13};
 use lanebloom_tests::{STRESS_KEYS, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -170,17 +170,6 @@ fn growth_ends_where_rates_are_out_of_reach() {
     // The last layer that the address space has room for: 8^20 keys, in 64 bits.
     let last = isize::MAX.ilog2() as usize / 3;
     assert_eq!(endless.expansion(8).build().unwrap().max_layers(), last + 1);
-}
-
-/// Layers beyond a million keys, whose layouts are not computed beforehand.
-#[test]
-fn large_layers_follow_small_ones() {
-    let filter = builder(1 << 10, 0.1).expansion(1 << 12).build().unwrap();
-    fill(&filter, 0..2000);
-    let layers: Vec<_> = filter.layers().map(|layer| layer.expected_keys()).collect();
-    assert_eq!(layers, [1 << 10, 1 << 22]);
-    assert!((0..2000).all(|key| filter.contains_hash(number(key))));
-    assert!(filter.try_clone().unwrap() == filter);
 }
 
 // ---- Limits ----
@@ -759,40 +748,6 @@ fn the_rate_to_expect_grows_with_the_layers() {
         assert!((0.8..1.25).contains(&(now / model)), "{now} of {model}");
         assert_eq!(filter.false_positive_rate(), expected[3]);
     }
-}
-
-/// Also what an old layer has is not inserted again, by single calls and by batches.
-#[test]
-fn a_key_is_new_once_whatever_layer_it_is_in() {
-    let filter = builder(200, 1e-6).build().unwrap();
-    let hashes: Vec<u64> = (0..3000).map(number).collect();
-    assert_eq!(filter.insert_hashes(&hashes), Ok(3000));
-    let before = filter.clone();
-    assert!((4..=5).contains(&filter.layers().len()));
-    assert!(hashes.iter().all(|&hash| filter.insert_hash(hash) == Ok(false)));
-    assert_eq!(filter.insert_hashes(&hashes), Ok(0));
-    assert_eq!(filter.insert_hashes_flagged(&hashes, &mut [true; 3000]), Ok(0));
-    // Neighbours are in the same layer, so that one layer has all of some words of the bitmap, and
-    // nothing of others.
-    let mut found = [false; 3000];
-    filter.contains_hashes(&hashes, &mut found);
-    assert!(found.iter().all(|&found| found));
-    assert!(before == filter);
-}
-
-/// Layers know keys by the same hash.
-#[test]
-fn one_hasher_serves_all_layers() {
-    let filter = builder(50, 1e-4).hasher(SipHash13::with_key([3; 16])).build().unwrap();
-    assert!(filter.insert_all(0..2000u32).is_ok());
-    assert!(filter.layers().len() > 4);
-    let in_a_layer = |hash| filter.layers().any(|layer| layer.contains_hash(hash));
-    assert!((0..2000u32).all(|key| filter.contains(&key) && in_a_layer(filter.hash(&key))));
-    let twin = filter.clone();
-    assert_eq!(twin.hash("a"), filter.hash("a"));
-    assert_eq!(filter.union_from(&twin), Ok(false));
-    let stranger = builder(50, 1e-4).hasher(SipHash13::with_key([4; 16])).build().unwrap();
-    assert!(filter.union_from(&stranger).is_err());
 }
 
 #[test]
