@@ -406,11 +406,6 @@ impl Engine for Scalable {
         1.0 - missed
     }
 
-    fn fill_ratio(&self) -> f64 {
-        let blooms = self.layers_now().iter().map(Layer::bloom);
-        fill_of_all(blooms.map(|one| (one.fill_ratio(), one)))
-    }
-
     fn statistics(&self) -> Statistics {
         let (mut len, mut missed) = (0, 1.0);
         let blooms = self.layers_now().iter().map(Layer::bloom);

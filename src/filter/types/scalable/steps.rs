@@ -58,9 +58,6 @@ impl Default for Steps {
     }
 }
 
-// Rates and ratios are checked when the filter is built: they are never NaN.
-impl Eq for Steps {}
-
 /// What the layers take that are there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
