@@ -127,14 +127,10 @@ impl Windowed {
 
     #[inline]
     pub(super) fn rotate(&self) {
-        let (period, generations) = (self.settings.period, self.settings.generations);
-        loop {
-            let old = Arc::clone(&self.list.load());
-            let now = self.settings.now();
-            if self.replace(old, now, now.saturating_add(period), generations) {
-                return;
-            }
-        }
+        let WindowSettings {
+            period, generations, ..
+        } = self.settings;
+        self.rotate_as(|_, now| Some((now.saturating_add(period), generations)));
     }
 
     #[inline]
@@ -149,13 +145,12 @@ impl Windowed {
     /// Makes the newest generation the one for keys inserted now; returns whether this call did.
     #[cold]
     fn rotate_if_old(&self) -> bool {
-        let (period, generations) = (self.settings.period, self.settings.generations);
-        loop {
-            let old = Arc::clone(&self.list.load());
-            // After the list: its times come from another thread's reading of the clock.
-            let now = self.settings.now();
+        let WindowSettings {
+            period, generations, ..
+        } = self.settings;
+        self.rotate_as(|old, now| {
             if old.takes(now, period) {
-                return false;
+                return None;
             }
             let until = match now.checked_sub(old.until) {
                 Some(late) => {
@@ -164,28 +159,37 @@ impl Windowed {
                 }
                 None => now.saturating_add(period),
             };
-            if self.replace(old, now, until, generations + 1) {
-                return true;
-            }
-        }
+            Some((until, generations + 1))
+        })
     }
 
     /// Rotates if the newest generation is full; returns whether this call did.
     #[cold]
     pub(super) fn rotate_if_full(&self, estimate: &LoadEstimate, hash: u64) -> bool {
-        let old = Arc::clone(&self.list.load());
-        // If another thread was faster, the full generation is no longer the newest.
-        estimate.load_of(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.settings.generations)
+        let is_full = |old: &List| estimate.load_of(old.newest(), hash) >= 1.0;
+        self.rotate_as(|old, _| is_full(old).then_some((NEVER, self.settings.generations)))
     }
 
     /// Drops all keys.
     #[inline]
     pub(super) fn forget_all(&mut self) {
+        self.rotate_as(|old, _| Some((old.until, 1)));
+    }
+
+    /// Replaces the list as `plan` says: until when its newest generation takes keys, and the most
+    /// generations that it has. Asks again if another thread was faster. Returns whether this call
+    /// did it, and not if there is no plan.
+    #[inline]
+    fn rotate_as(&self, plan: impl Fn(&List, u64) -> Option<(u64, usize)>) -> bool {
         loop {
             let old = Arc::clone(&self.list.load());
-            let until = old.until;
-            if self.replace(old, self.settings.now(), until, 1) {
-                return;
+            // After the list: its times come from another thread's reading of the clock.
+            let now = self.settings.now();
+            let Some((until, most)) = plan(&old, now) else {
+                return false;
+            };
+            if self.replace(old, now, until, most) {
+                return true;
             }
         }
     }
