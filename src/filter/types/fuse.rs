@@ -360,14 +360,11 @@ impl<S> Builder<S> {
     }
 
     fn build(self, hashes: &[u64], parallel: bool) -> Result<StaticFilter<S>, BuildError> {
-        let shape = Shape {
-            parallel,
-            ..self.shape()?
-        };
-        Ok(Filter::of(Fuse::of(build::build(hashes, shape)?), self.hasher))
+        let built = build::build(hashes, self.shape(parallel)?)?;
+        Ok(Filter::of(Fuse::of(built), self.hasher))
     }
 
-    fn shape(&self) -> Result<Shape, BuildError> {
+    fn shape(&self, parallel: bool) -> Result<Shape, BuildError> {
         let within = |what: &str, value: usize, range: core::ops::RangeInclusive<u32>| {
             let narrow = u32::try_from(value).ok().filter(|value| range.contains(value));
             narrow.ok_or_else(|| {
@@ -383,7 +380,7 @@ impl<S> Builder<S> {
         Ok(Shape {
             bits,
             cells_per_key: within("cells per key", self.cells_per_key, CELLS_PER_KEY)?,
-            parallel: false,
+            parallel,
         })
     }
 }
