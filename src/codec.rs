@@ -69,8 +69,8 @@ pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
 pub(crate) use delta::{Changes, put_line};
 pub use header::Kind;
 pub(crate) use header::{
-    BlocksHeader, DELTA_HEADER, Decoded, DeltaHeader, Hashing, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
-    check_zeros, in_range, invalid, snapshot_bytes,
+    AskHasher, BlocksHeader, DELTA_HEADER, Decoded, DeltaHeader, Hashing, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER,
+    TRAILER, check_zeros, given, in_range, invalid, murmur3, snapshot_bytes, with_hasher,
 };
 use header::{check_trailer, split};
 #[cfg(feature = "std")]
@@ -86,33 +86,3 @@ pub(crate) use view::map;
 pub(crate) use view::{SnapshotBytes, Viewed, borrow, viewed};
 
 pub use crate::hash::Identity;
-use crate::hash::{FilterHasher, Murmur3};
-
-/// Takes the record of the hasher, or fails.
-pub(crate) type AskHasher<'a> = &'a mut dyn FnMut(Hashing) -> Decoded<()>;
-
-/// What `decode` returns, and the hasher that `hasher` makes of the record that `decode` reads.
-pub(crate) fn with_hasher<T, S>(
-    hasher: impl FnOnce(Hashing) -> Decoded<S>,
-    decode: impl FnOnce(AskHasher<'_>) -> Decoded<T>,
-) -> Decoded<(T, S)> {
-    let (mut hasher, mut made) = (Some(hasher), None);
-    let decoded = decode(&mut |hashing| {
-        let hasher = hasher.take().expect("a snapshot has one hasher");
-        hasher(hashing).map(|hasher| made = Some(hasher))
-    })?;
-    Ok((decoded, made.expect("a snapshot has a hasher")))
-}
-
-/// Returns `hasher`, or an error if the record has another hasher.
-pub(crate) fn given<S: FilterHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {
-    move |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)
-}
-
-/// Returns the hasher of a record whose hasher is [`Murmur3`].
-pub(crate) fn murmur3(hashing: Hashing) -> Decoded<Murmur3> {
-    given(match hashing.identity {
-        Identity::Murmur3 { seed } => Murmur3::with_seed(seed),
-        _ => Murmur3::default(),
-    })(hashing)
-}

@@ -134,8 +134,37 @@ impl Hashing {
     }
 }
 
-/// What the header of a snapshot of blocks declares: of a [`ConcurrentBloom`](crate::ConcurrentBloom),
-/// a [`CountingBloom`](crate::CountingBloom), or a [`FilterBank`](crate::FilterBank) of such filters.
+/// Takes the record of the hasher, or fails.
+pub(crate) type AskHasher<'a> = &'a mut dyn FnMut(Hashing) -> Decoded<()>;
+
+/// What `decode` returns, and the hasher that `hasher` makes of the record that `decode` reads.
+pub(crate) fn with_hasher<T, S>(
+    hasher: impl FnOnce(Hashing) -> Decoded<S>,
+    decode: impl FnOnce(AskHasher<'_>) -> Decoded<T>,
+) -> Decoded<(T, S)> {
+    let (mut hasher, mut made) = (Some(hasher), None);
+    let decoded = decode(&mut |hashing| {
+        let hasher = hasher.take().expect("a snapshot has one hasher");
+        hasher(hashing).map(|hasher| made = Some(hasher))
+    })?;
+    Ok((decoded, made.expect("a snapshot has a hasher")))
+}
+
+/// Returns `hasher`, or an error if the record has another hasher.
+pub(crate) fn given<S: FilterHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {
+    move |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)
+}
+
+/// Returns the hasher of a record whose hasher is [`Murmur3`].
+pub(crate) fn murmur3(hashing: Hashing) -> Decoded<Murmur3> {
+    given(match hashing.identity {
+        Identity::Murmur3 { seed } => Murmur3::with_seed(seed),
+        _ => Murmur3::default(),
+    })(hashing)
+}
+
+/// The fields of a snapshot of blocks: of a [`ConcurrentBloom`](crate::ConcurrentBloom), a
+/// [`CountingBloom`](crate::CountingBloom), or a [`FilterBank`](crate::FilterBank) of such filters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BlocksHeader {
     pub(crate) layout: Layout,

@@ -25,7 +25,10 @@ const BELIEVED: usize = 64 << 10;
 /// use lanebloom::{CuckooFilter, ScalableBloom, SipHash13};
 /// use serde::de::DeserializeSeed;
 ///
-/// fn read<F: Snapshot>(json: &str, most: usize, hasher: F::Hasher) -> serde_json::Result<F> {
+/// fn read<F>(json: &str, most: usize, hasher: F::Hasher) -> serde_json::Result<F>
+/// where
+///     F: Snapshot,
+/// {
 ///     let mut json = serde_json::Deserializer::from_str(json);
 ///     Limited::new(most, hasher).deserialize(&mut json)
 /// }

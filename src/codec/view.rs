@@ -85,9 +85,9 @@ pub(crate) unsafe fn map<V: Viewed<'static>>(
     V::open(SnapshotBytes::Mapped(map.into()), hasher).map_err(SnapshotError)
 }
 
-/// The methods of a [`Viewed`] with the path `$path`. In the examples, `$bytes` makes the `bytes` of a
-/// snapshot, and `$found` holds of a `view` of them. `$secret` makes the bytes with a `hasher`, if
-/// there are hashers.
+/// The methods of a [`Viewed`] with the path `$path`. In the examples, `$bytes` makes the `bytes`
+/// of a snapshot, and `$found` holds of a `view` of them. `$secret` makes the bytes with a
+/// `hasher`, if there are hashers.
 macro_rules! viewed {
     ($view:ident, $path:literal; $bytes:expr, $found:expr) => {
         $crate::codec::viewed! { @all $view [] |_| Ok(()), $path; $bytes, $found }
@@ -98,8 +98,9 @@ macro_rules! viewed {
 
         /// Opening a view with any hasher.
         impl<'a, S: $crate::hash::FilterHasher> $view<'a, S> {
-            /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that filled
-            /// the original. Fails as [`from_bytes`](Self::from_bytes), and if the hasher differs.
+            /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that
+            /// filled the original. Fails as [`from_bytes`](Self::from_bytes), and if the hasher
+            /// differs.
             #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $secret,
                 concat!("let (view, _) = ", $path, "::from_bytes_with(&bytes, hasher)?;"),
                 concat!("assert!(", $found, ");"),
@@ -112,8 +113,8 @@ macro_rules! viewed {
         /// Mapped files with any hasher.
         #[cfg(feature = "mmap")]
         impl<S: $crate::hash::FilterHasher> $view<'static, S> {
-            /// [`map`](Self::map) for any hasher: `hasher` must be the one that filled the original.
-            /// Fails as [`map`](Self::map), and if the hasher differs.
+            /// [`map`](Self::map) for any hasher: `hasher` must be the one that filled the
+            /// original. Fails as [`map`](Self::map), and if the hasher differs.
             ///
             /// # Safety
             ///

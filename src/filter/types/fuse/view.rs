@@ -6,8 +6,8 @@ use crate::codec::{Decoded, Hashing, Kind, OwnHeader, SnapshotBytes, Viewed, vie
 use crate::filter::Filter;
 use crate::hash::Murmur3;
 
-/// A [`StaticFilter`](crate::StaticFilter)'s snapshot that answers lookups in place: in borrowed bytes, or in a mapped
-/// file (feature `mmap`).
+/// A [`StaticFilter`](crate::StaticFilter)'s snapshot that answers lookups in place: in borrowed
+/// bytes, or in a mapped file (feature `mmap`).
 ///
 /// It copies no cells; of each million keys it keeps 8 bytes. It answers as the original did, as
 /// fast. A clone of a view reads the same bytes.
