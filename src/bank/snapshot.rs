@@ -7,9 +7,11 @@ use super::{AtomicRows, Bank, FilterBank, Rows};
 use crate::chunks::assert_bitmap_length;
 use crate::codec::{
     BlocksHeader, Decoded, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, admit,
-    check_zeros, from_slice, given, invalid, murmur3, read_words, snapshot_bytes, viewed, write_words,
+    check_zeros, given, invalid, murmur3, read_words, snapshot_bytes, viewed, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::filter::methods::stored;
+use crate::filter::traits::{FixedSize, Stored};
 use crate::funnel::Funnel;
 use crate::geometry::layout::LINE_BYTES;
 use crate::hash::{FilterHasher, KeyHasher, Murmur3};
@@ -23,71 +25,30 @@ use alloc::vec::Vec;
 use core::iter;
 use core::ops::Range;
 
-/// Snapshots. A snapshot holds every key that was inserted or pushed before the call.
-impl<R: Rows, S: FilterHasher> Bank<R, S> {
-    /// The length of a snapshot in bytes: 192, and those of the rows and of a bit for each column,
-    /// rounded up to 64.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// assert_eq!(bank.snapshot_bytes(), 192 + bank.memory_bytes() + 64);
-    /// assert_eq!(bank.snapshot_bytes(), bank.to_bytes().len());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn snapshot_bytes(&self) -> usize {
-        snapshot_bytes(self.header().words())
+stored! { FilterBank, "lanebloom::FilterBank" of one size;
+"let filter = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+filter.insert(7, \"a\")?;",
+"let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
+let filter = lanebloom::FilterBank::new(64, &builder.hasher(hasher))?;
+filter.insert(7, \"a\")?;", "any" }
+
+impl<S> FixedSize for FilterBank<S> {}
+
+#[doc(hidden)]
+impl<S: FilterHasher> Stored for FilterBank<S> {
+    type Hasher = S;
+
+    fn encoded_bytes(&self) -> usize {
+        snapshot_bytes(self.rows.rows().len() + self.rows.in_use().len())
     }
 
-    /// The bank as bytes that [`from_bytes`](FilterBank::from_bytes) reads, in the
-    /// [format](crate::codec#the-format) of snapshots. Aborts if the allocation fails.
-    ///
-    /// ```
-    /// use lanebloom::FilterBank;
-    ///
-    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let bytes = bank.to_bytes();
-    /// let (same, rest) = FilterBank::from_bytes(&bytes)?;
-    /// assert!(same == bank && same.which("a").eq([7]) && rest.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.snapshot_bytes());
-        let Ok(()) = self.encode(&mut bytes);
-        bytes
-    }
-
-    /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer need not
-    /// be buffered. It does not flush. Fails if the writer fails.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let mut stream = Vec::new();
-    /// bank.write_to(&mut stream)?;
-    /// assert_eq!(stream, bank.to_bytes());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "std")]
-    pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
-        let mut out = crate::codec::Writer::new(writer);
-        self.encode(&mut out)?;
-        out.finish()
-    }
-
-    fn header(&self) -> BlocksHeader {
-        BlocksHeader {
+    fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
+        let header = BlocksHeader {
             layout: self.layout,
             expected_keys: self.expected_keys,
             rate: self.false_positive_rate(),
             columns: self.columns,
-        }
-    }
-
-    fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
-        let header = self.header();
+        };
         let own = header.own(Kind::Bank, Hashing::of(&self.hasher));
         // A column is marked before its first bit is set. So whoever has seen the bit sees the
         // mark.
@@ -95,107 +56,13 @@ impl<R: Rows, S: FilterHasher> Bank<R, S> {
         let rows = self.rows.rows().iter().map(Load::load);
         write_words(out, &own.to_bytes(), header.words(), rows.chain(in_use))
     }
-}
 
-/// Reading snapshots.
-impl FilterBank {
-    /// The bank with which `bytes` begin, and the bytes after it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the bytes end before the bank does, are corrupt, are not a snapshot of a
-    /// `FilterBank` in this version of the format, the hasher is not [`Murmur3`]
-    /// ([`from_bytes_with`](Self::from_bytes_with) reads others), or the allocation fails.
-    /// Allocates only if all bytes of the bank are there.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::FilterBank;
-    ///
-    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let mut bytes = bank.to_bytes();
-    /// bytes.extend(b"more");
-    /// let (same, rest) = FilterBank::from_bytes(&bytes)?;
-    /// assert!(same.which("a").eq([7]) && rest == b"more");
-    /// assert!(FilterBank::from_bytes(&bytes[..300]).unwrap_err().is_truncated());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
-    }
-
-    /// Reads a snapshot of a bank that takes at most `max_bytes` of memory. The bytes after it stay
-    /// unread.
-    ///
-    /// Checks the declared length before it allocates. The reader need not be buffered.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the reader fails (its error is the [source](core::error::Error::source)), if the
-    /// bank takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::FilterBank;
-    ///
-    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// let stream = bank.to_bytes();
-    /// assert!(FilterBank::read_from(&stream[..], bank.memory_bytes())? == bank);
-    /// assert!(FilterBank::read_from(&stream[..], bank.memory_bytes() - 1).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[cfg(feature = "std")]
-    pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
-        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, murmur3)).map_err(SnapshotError)
-    }
-}
-
-/// Reading snapshots with any hasher.
-impl<S: FilterHasher> FilterBank<S> {
-    /// [`from_bytes`](FilterBank::from_bytes) for any hasher: `hasher` must be the one that filled
-    /// the bank. Fails as [`from_bytes`](FilterBank::from_bytes), and if the hasher differs.
-    ///
-    /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13};
-    ///
-    /// let hasher = SipHash13::random();
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let bank = FilterBank::new(64, &builder.hasher(hasher))?;
-    /// bank.insert(7, "a")?;
-    /// let bytes = bank.to_bytes();
-    /// assert!(FilterBank::from_bytes_with(&bytes, hasher)?.0 == bank);
-    /// assert!(FilterBank::from_bytes(&bytes).unwrap_err().is_incompatible());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
+    fn encode_unheld<O: Out<Error = std::io::Error>>(&self, out: &mut O) -> std::io::Result<()> {
+        self.encode(out)
     }
 
-    /// [`read_from`](FilterBank::read_from) for any hasher, as
-    /// [`from_bytes_with`](Self::from_bytes_with).
-    ///
-    /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13};
-    ///
-    /// let hasher = SipHash13::random();
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let bank = FilterBank::new(64, &builder.hasher(hasher))?;
-    /// let stream = bank.to_bytes();
-    /// assert!(FilterBank::read_from_with(&stream[..], 1 << 20, hasher)? == bank);
-    /// assert!(FilterBank::read_from_with(&stream[..], 1 << 10, hasher).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "std")]
-    pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
-    }
-
-    /// Reads a bank of at most `limit` bytes.
-    fn decode<I: Input>(input: &mut I, limit: usize, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
+    fn decode(input: &mut dyn Input, limit: usize, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
         let own = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bank)?;
         let header = own.blocks()?;
         let hasher = hasher(own.hashing)?;

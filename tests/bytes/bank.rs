@@ -45,7 +45,7 @@ fn the_bytes_are_those_of_version_1() {
     assert!(bank.to_bytes() == GOLDEN);
     assert!(FilterBank::from_bytes(GOLDEN).unwrap().0 == bank);
     let (view, rest) = BankView::from_bytes(GOLDEN).unwrap();
-    assert!(view == bank && rest.is_empty() && view.to_bytes() == GOLDEN && view.hasher().seed() == 7);
+    assert!(view == bank && rest.is_empty() && view.bytes() == GOLDEN && view.hasher().seed() == 7);
     view.verify().unwrap();
 }
 

@@ -2,30 +2,46 @@
 //! `docs/FORMAT.md` describes the bytes.
 
 /// The snapshots of a type; `of one size` if their length never changes. `$asks` is `?` in an
-/// example if an insert can be refused. `built once` is for a type without inserts.
+/// example if an insert can be refused. `built once` is for a type without inserts. In the examples
+/// of any type with a hasher, `$make` makes a `filter` that has "a", `$secret` makes one with a
+/// `hasher`, and `$finds` is the lookup that tells "a" from "b".
 macro_rules! stored {
     ($filter:ident: $engine:ty, $asks:literal, of one size) => {
         $crate::filter::methods::stored! { $filter: $engine, $asks }
-        $crate::filter::methods::stored! { @size $filter: $engine }
+        $crate::filter::methods::stored! { @size $filter; $crate::filter::methods::stored!(@keys $filter) }
     };
 
     ($filter:ident: $engine:ty, $asks:literal) => {
-        $crate::filter::methods::stored! { @all $filter: $engine, "\n    .expected_keys(1000)\n    .build()",
-        concat!("filter.insert(\"a\")", $asks, ";") }
+        $crate::filter::methods::stored! { @all $filter, concat!("lanebloom::", stringify!($filter));
+        $crate::filter::methods::stored!(@keys $filter),
+        concat!("let filter = lanebloom::", stringify!($filter),
+            "::builder()\n    .hasher(hasher)\n    .expected_keys(1000)\n    .build()?;\nfilter.insert(\"a\")", $asks, ";"),
+        "contains" }
     };
 
     ($filter:ident: $engine:ty, built once) => {
-        $crate::filter::methods::stored! { @all $filter: $engine, "\n    .build_from_keys([\"a\"])",
-        "assert!(filter.contains(\"a\"));" }
-        $crate::filter::methods::stored! { @size $filter: $engine }
+        $crate::filter::methods::stored! { @all $filter, concat!("lanebloom::", stringify!($filter));
+        $crate::filter::methods::stored!(@keys $filter),
+        concat!("let filter = lanebloom::", stringify!($filter),
+            "::builder()\n    .hasher(hasher)\n    .build_from_keys([\"a\"])?;"),
+        "contains" }
+        $crate::filter::methods::stored! { @size $filter; $crate::filter::methods::stored!(@keys $filter) }
     };
 
-    (@size $filter:ident: $engine:ty) => {
-        /// Snapshots of filters whose size never changes.
-        impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
+    ($type:ident, $path:literal of one size; $make:expr, $secret:expr, $finds:literal) => {
+        $crate::filter::methods::stored! { @all $type, $path; $make, $secret, $finds }
+        $crate::filter::methods::stored! { @size $type; $make }
+    };
+
+    (@keys $filter:ident) => {
+        concat!("let filter = lanebloom::", stringify!($filter), "::from_keys([\"a\"], 0.01)?;")
+    };
+
+    (@size $type:ident; $make:expr) => {
+        /// Snapshots of one length.
+        impl<S: $crate::hash::FilterHasher> $type<S> {
             /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
-                "assert_eq!(filter.snapshot_bytes(), filter.to_bytes().len());")]
+            #[doc = $crate::example!($make, "assert_eq!(filter.snapshot_bytes(), filter.to_bytes().len());")]
             #[must_use]
             pub fn snapshot_bytes(&self) -> usize {
                 $crate::traits::Stored::snapshot_bytes(self)
@@ -33,8 +49,7 @@ macro_rules! stored {
 
             /// [`to_bytes`](Self::to_bytes) into the caller's memory. Panics if `out` does not have
             /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
-                "let mut bytes = vec![0; filter.snapshot_bytes()];",
+            #[doc = $crate::example!($make, "let mut bytes = vec![0; filter.snapshot_bytes()];",
                 "filter.write_to_slice(&mut bytes);",
                 "assert_eq!(bytes, filter.to_bytes());")]
             pub fn write_to_slice(&self, out: &mut [u8]) {
@@ -43,18 +58,17 @@ macro_rules! stored {
         }
     };
 
-    (@all $filter:ident: $engine:ty, $build:literal, $insert:expr) => {
+    (@all $type:ident, $path:expr; $make:expr, $secret:expr, $finds:literal) => {
         /// Snapshots.
-        impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
-            /// The filter as bytes that [`from_bytes`](Self::from_bytes) reads, in the
+        impl<S: $crate::hash::FilterHasher> $type<S> {
+            /// The content as bytes that [`from_bytes`](Self::from_bytes) reads, in the
             /// [format](crate::codec#the-format) of snapshots.
             ///
             /// Holds every key whose insertion happened before. Aborts if the allocation fails;
             /// [`write_to_slice`](Self::write_to_slice) does not allocate.
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
-                "let bytes = filter.to_bytes();",
-                concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;"),
-                "assert!(same.to_bytes() == bytes && same.contains(\"a\") && rest.is_empty());")]
+            #[doc = $crate::example!($make, "let bytes = filter.to_bytes();",
+                concat!("let (same, rest) = ", $path, "::from_bytes(&bytes)?;"),
+                concat!("assert!(same.to_bytes() == bytes && same.", $finds, "(\"a\") && rest.is_empty());"))]
             #[must_use]
             pub fn to_bytes(&self) -> alloc::vec::Vec<u8> {
                 $crate::traits::Stored::to_bytes(self)
@@ -72,8 +86,7 @@ macro_rules! stored {
             /// copy.
             ///
             /// # Examples
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
-                "let mut stream = Vec::new();", "filter.write_to(&mut stream)?;",
+            #[doc = $crate::example!($make, "let mut stream = Vec::new();", "filter.write_to(&mut stream)?;",
                 "assert_eq!(stream, filter.to_bytes());")]
             #[cfg(feature = "std")]
             pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
@@ -81,64 +94,58 @@ macro_rules! stored {
             }
 
             /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that
-            /// filled the filter. Fails as [`from_bytes`](Self::from_bytes), and if the hasher
+            /// filled the original. Fails as [`from_bytes`](Self::from_bytes), and if the hasher
             /// differs.
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter
-                concat!("builder()\n    .hasher(lanebloom::SipHash13::random())", $build);
-                $insert,
-                "let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());",
-                concat!("let (same, _) = lanebloom::", stringify!($filter), "::from_bytes_with(&bytes, hasher)?;"),
-                "assert!(same.contains(\"a\") && !same.contains(\"b\"));",
-                concat!("let error = lanebloom::", stringify!($filter), "::from_bytes(&bytes).unwrap_err();"),
+            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $secret,
+                "let bytes = filter.to_bytes();",
+                concat!("let (same, _) = ", $path, "::from_bytes_with(&bytes, hasher)?;"),
+                concat!("assert!(same.", $finds, "(\"a\") && !same.", $finds, "(\"b\"));"),
+                concat!("let error = ", $path, "::from_bytes(&bytes).unwrap_err();"),
                 "assert!(error.is_incompatible());")]
             pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), $crate::SnapshotError> {
                 $crate::traits::Stored::from_bytes_with(bytes, hasher)
             }
 
             /// [`read_from`](Self::read_from) for any hasher: `hasher` must be the one that
-            /// filled the filter. Fails as [`read_from`](Self::read_from), and if the hasher
+            /// filled the original. Fails as [`read_from`](Self::read_from), and if the hasher
             /// differs.
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter
-                concat!("builder()\n    .hasher(lanebloom::SipHash13::random())", $build);
-                $insert,
-                "let (stream, hasher) = (filter.to_bytes(), *filter.hasher());",
-                concat!("let same = lanebloom::", stringify!($filter), "::read_from_with(&stream[..], 1 << 20, hasher)?;"),
-                "assert!(same.contains(\"a\") && !same.contains(\"b\"));")]
+            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $secret,
+                "let stream = filter.to_bytes();",
+                concat!("let same = ", $path, "::read_from_with(&stream[..], 1 << 20, hasher)?;"),
+                concat!("assert!(same.", $finds, "(\"a\") && !same.", $finds, "(\"b\"));"))]
             #[cfg(feature = "std")]
             pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, $crate::SnapshotError> {
                 $crate::traits::Stored::read_from_with(reader, max_bytes, hasher)
             }
         }
 
-        /// Snapshots of filters that hash with [`Murmur3`](crate::Murmur3).
-        impl $crate::Filter<$engine> {
+        /// Snapshots whose hasher is [`Murmur3`](crate::Murmur3).
+        impl $type {
             /// The filter with which `bytes` begin, and the bytes after it.
             ///
             /// # Errors
             ///
-            /// Fails if the bytes end before the filter does, are corrupt, are not a snapshot of
-            /// this type of filter or of this version of the format, the hasher is not
+            /// Fails if the bytes end before the snapshot does, are corrupt, are not a snapshot of
+            /// this type or of this version of the format, the hasher is not
             /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads
-            /// others), or the allocation fails. Nothing is allocated unless all of the filter is
+            /// others), or the allocation fails. Nothing is allocated unless all bytes are
             /// there. (A [`WindowedBloom`](crate::WindowedBloom) may need [a
             /// clock](crate::windowed#snapshots).)
             ///
             /// # Examples
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter concat!("builder()\n    .seed(7)", $build);
-                $insert,
+            #[doc = $crate::example!($make,
                 "let bytes = [filter.to_bytes(), b\"more\".to_vec()].concat();",
-                concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;"),
-                "assert!(same.contains(\"a\") && same.hasher().seed() == 7);",
-                "assert_eq!(rest, b\"more\");",
-                concat!("let error = lanebloom::", stringify!($filter), "::from_bytes(&bytes[..150]).unwrap_err();"),
+                concat!("let (same, rest) = ", $path, "::from_bytes(&bytes)?;"),
+                concat!("assert!(same.", $finds, "(\"a\") && rest == b\"more\");"),
+                concat!("let error = ", $path, "::from_bytes(&bytes[..150]).unwrap_err();"),
                 "assert!(error.is_truncated());")]
             #[inline]
             pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), $crate::SnapshotError> {
                 $crate::traits::Stored::from_bytes(bytes)
             }
 
-            /// Reads a snapshot of a filter that takes at most `max_bytes` of memory. The bytes
-            /// after it stay unread.
+            /// Reads a snapshot that takes at most `max_bytes` of memory. The bytes after it stay
+            /// unread.
             ///
             /// Checks the declared length before it allocates. It reads 64 KiB at a time, so the
             /// reader need not be buffered.
@@ -146,13 +153,12 @@ macro_rules! stored {
             /// # Errors
             ///
             /// Fails if the reader fails (its error is the [source](std::error::Error::source)), if
-            /// the filter takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
+            /// the content takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
             ///
             /// # Examples
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
-                "let stream = filter.to_bytes();",
-                concat!("let read = |most| lanebloom::", stringify!($filter), "::read_from(&stream[..], most);"),
-                "assert!(read(1 << 20)?.contains(\"a\"));",
+            #[doc = $crate::example!($make, "let stream = filter.to_bytes();",
+                concat!("let read = |most| ", $path, "::read_from(&stream[..], most);"),
+                concat!("assert!(read(1 << 20)?.", $finds, "(\"a\"));"),
                 "assert!(read(10).is_err());")]
             #[cfg(feature = "std")]
             pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, $crate::SnapshotError> {
