@@ -363,9 +363,10 @@ impl OwnHeader {
         Err(SnapshotErrorKind::Length { declared, needed })
     }
 
-    /// The bytes of the bits in the `parts` inner snapshots, which have at least one block each.
-    pub(crate) fn body_bytes(&self, parts: usize) -> Decoded<u64> {
-        let overhead = (SNAPSHOT_HEADER + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
+    /// The bytes of the bits in the `parts` inner snapshots, which have at least one block each and
+    /// come after `before` bytes.
+    pub(crate) fn body_bytes(&self, before: usize, parts: usize) -> Decoded<u64> {
+        let overhead = (before + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
         let least = overhead + (parts * LINE_BYTES) as u64;
         if self.len >= least && self.len % LINE_BYTES as u64 == 0 && self.len <= isize::MAX as u64 {
             return Ok(self.len - overhead);

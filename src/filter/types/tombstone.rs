@@ -394,7 +394,7 @@ impl Encode for Tombstone {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Tombstone)?;
         hasher(header.hashing)?;
         header.zeros(32..120)?;
-        let bytes = header.body_bytes(2)?;
+        let bytes = header.body_bytes(SNAPSHOT_HEADER, 2)?;
         admit(input, header.len as usize, bytes, limit)?;
         let added = Bloom::decode(input, bytes as usize, &mut |hashing| hashing.check(header.hashing))?;
         let left = bytes as usize - added.memory_bytes();

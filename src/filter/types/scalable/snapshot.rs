@@ -83,7 +83,7 @@ impl Encode for Scalable {
         steps.check().map_err(SnapshotErrorKind::Plan)?;
         header.number("the number of layers", 80, 1..=steps.limit() as u64)?;
 
-        let bytes = header.body_bytes(count)?;
+        let bytes = header.body_bytes(SNAPSHOT_HEADER, count)?;
         admit(input, header.len as usize, bytes, limit)?;
         let layers = Bloom::decode_parts(input, &header, bytes, count)?;
         if bytes > asked_bytes as u64 {

@@ -213,17 +213,7 @@ impl Windowed {
             (NEVER, 0)
         };
 
-        // Less the times, the length is that of a header and its parts.
-        let extra = (snapshot_bytes(times) - SNAPSHOT_HEADER) as u64;
-        let len = header.len.saturating_sub(extra);
-        let parts = OwnHeader { len, ..header }.body_bytes(count);
-        let bytes = parts.map_err(|error| match error {
-            SnapshotErrorKind::Length { needed, .. } => SnapshotErrorKind::Length {
-                declared: header.len,
-                needed: needed + extra,
-            },
-            other => other,
-        })?;
+        let bytes = header.body_bytes(snapshot_bytes(times), count)?;
         // All generations and a spare one are allocated, whether the snapshot has them or not.
         let needed = (bytes / count as u64).saturating_mul(generations as u64 + 1);
         admit(input, header.len as usize, needed, limit)?;
