@@ -256,6 +256,26 @@ impl AnyFilter {
 }
 
 /// Lookups by key.
+///
+/// ```
+/// use lanebloom::{AnyFilter, ConcurrentBloom, Prehashed};
+///
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// filter.insert("a");
+/// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+/// assert_eq!(any.hash("a"), Ok(filter.hash("a")));
+/// assert_eq!((any.contains("a"), any.contains("b")), (Ok(true), Ok(false)));
+/// let mut found = [false; 2];
+/// any.contains_batch(&["a", "b"], &mut found)?;
+/// assert_eq!(found, [true, false]);
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let bytes = builder.hasher(Prehashed).build()?.to_bytes();
+/// let error = AnyFilter::from_bytes(&bytes)?.0.contains("a").unwrap_err();
+/// let text = "the filter takes hashes, not keys: its hasher is Prehashed";
+/// assert_eq!(error.to_string(), text);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl AnyFilter {
     /// What hashes keys.
     #[inline]
@@ -281,39 +301,12 @@ impl AnyFilter {
     ///
     /// Fails if the filter hashes no keys: [see above](Self#hashers). So do all methods that take
     /// keys.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom, Prehashed};
-    ///
-    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert_eq!(any.hash("a"), Ok(filter.hash("a")));
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let bytes = builder.hasher(Prehashed).build()?.to_bytes();
-    /// let (any, _) = AnyFilter::from_bytes(&bytes)?;
-    /// let error = any.hash("a").unwrap_err().to_string();
-    /// assert_eq!(error, "the filter takes hashes, not keys: its hasher is Prehashed");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> Result<u64, IncompatibleError> {
         Ok(self.key_hasher()?.hash_key(key))
     }
 
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ScalableBloom};
-    ///
-    /// let filter = ScalableBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a")?;
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert_eq!((any.contains("a"), any.contains("b")), (Ok(true), Ok(false)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> Result<bool, IncompatibleError> {
         Ok(self.contains_hash(self.hash(key)?))
@@ -321,18 +314,6 @@ impl AnyFilter {
 
     /// Writes whether each key may be in the filter to the same place of `out`. Panics if the
     /// lengths differ.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, CountingBloom};
-    ///
-    /// let filter = CountingBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// let mut found = [false; 2];
-    /// any.contains_batch(&["a", "b"], &mut found)?;
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) -> Result<(), IncompatibleError> {
         assert_same_length(keys.len(), out.len());
         let hasher = self.key_hasher()?;
@@ -347,23 +328,28 @@ impl AnyFilter {
 }
 
 /// Lookups by hash, which need no hasher.
+///
+/// ```
+/// use lanebloom::{AnyFilter, ConcurrentBitmap, CuckooFilter};
+///
+/// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
+/// filter.insert("a")?;
+/// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+/// let hashes = ["a", "b"].map(|key| filter.hash(key));
+/// assert!(any.contains_hash(hashes[0]) && !any.contains_hash(hashes[1]));
+/// let (mut found, mut bitmap) = ([false; 2], [0]);
+/// any.contains_hashes(&hashes, &mut found);
+/// any.contains_hashes_bitmap(&hashes, &mut bitmap);
+/// assert_eq!((found, bitmap), ([true, false], [0b01]));
+///
+/// let set = ConcurrentBitmap::new(1000)?;
+/// set.insert(17)?;
+/// let (any, _) = AnyFilter::from_bytes(&set.to_bytes())?;
+/// assert!(any.contains_hash(17) && !any.contains_hash(u64::MAX));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl AnyFilter {
     /// [`contains`](Self::contains) by hash. For a bitmap, the hash is the position.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBitmap, CuckooFilter};
-    ///
-    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
-    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15)?;
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert!(any.contains_hash(0x9e37_79b9_7f4a_7c15) && !any.contains_hash(17));
-    ///
-    /// let set = ConcurrentBitmap::new(1000)?;
-    /// set.insert(17)?;
-    /// let (any, _) = AnyFilter::from_bytes(&set.to_bytes())?;
-    /// assert!(any.contains_hash(17) && !any.contains_hash(u64::MAX));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
@@ -371,18 +357,6 @@ impl AnyFilter {
     }
 
     /// [`contains_batch`](Self::contains_batch) by hash. Panics if the lengths differ.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, CuckooFilter};
-    ///
-    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
-    /// filter.insert("a")?;
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// let mut found = [false; 2];
-    /// any.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         each!(self, filter => filter.contains_hashes(hashes, out), bits => bits.contains_batch(hashes, out));
@@ -391,18 +365,6 @@ impl AnyFilter {
     /// [`contains_hashes`](Self::contains_hashes) as a bitmap: bit `i % 64` of `out[i / 64]` is for
     /// hash `i`. The bits after the last hash become 0. Panics if `out` does not have a word for
     /// every 64 hashes.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, CuckooFilter};
-    ///
-    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
-    /// filter.insert("a")?;
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// let mut found = [0];
-    /// any.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
         each!(
@@ -416,18 +378,24 @@ impl AnyFilter {
 /// Inserts. They answer and fail as those of [`Insert`](crate::traits::Insert), for a key that is
 /// not hashed, for a position that is not below a bitmap's bound, and for a filter that does not
 /// change.
+///
+/// ```
+/// use lanebloom::{AnyFilter, ConcurrentBitmap, ConcurrentBloom};
+///
+/// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+/// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
+/// assert_eq!(filter.insert_batch(&["a", "b", "a"]), Ok(2));
+/// assert_eq!(filter.insert_hashes(&[1, 2 << 60, 1]), Ok(2));
+/// assert!(filter.contains("b")? && filter.contains_hash(2 << 60));
+///
+/// let bytes = ConcurrentBitmap::new(100)?.to_bytes();
+/// let (set, _) = AnyFilter::from_bytes(&bytes)?;
+/// assert_eq!([17, 17].map(|one| set.insert_hash(one)), [Ok(true), Ok(false)]);
+/// assert!(set.contains_hash(17) && set.insert_hash(100).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl AnyFilter {
     /// Inserts every key, in order; returns how many of them changed the filter.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom};
-    ///
-    /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
-    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
-    /// assert_eq!(filter.insert_batch(&["a", "b", "a"]), Ok(2));
-    /// assert_eq!(filter.contains("b"), Ok(true));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, InsertError> {
         fn insert<E: Insert, S, K: Funnel>(
             filter: &Filter<E, S>,
@@ -452,16 +420,6 @@ impl AnyFilter {
 
     /// Inserts a key by hash; returns whether that changed the filter. For a bitmap, the hash is
     /// the position.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBitmap};
-    ///
-    /// let bytes = ConcurrentBitmap::new(100)?.to_bytes();
-    /// let (set, _) = AnyFilter::from_bytes(&bytes)?;
-    /// assert_eq!([17, 17].map(|one| set.insert_hash(one)), [Ok(true), Ok(false)]);
-    /// assert!(set.contains_hash(17) && set.insert_hash(100).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
         each!(
@@ -473,16 +431,6 @@ impl AnyFilter {
     }
 
     /// [`insert_batch`](Self::insert_batch) by hash.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom};
-    ///
-    /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
-    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
-    /// assert_eq!(filter.insert_hashes(&[1, 2 << 60, 1]), Ok(2));
-    /// assert!(filter.contains_hash(2 << 60));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
         each!(
@@ -571,17 +519,28 @@ impl AnyFilter {
 }
 
 /// What it is, and statistics. Those of the content read the whole filter.
+///
+/// ```
+/// use lanebloom::codec::Kind;
+/// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash};
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(FastHash::with_seed(7)).build()?;
+/// filter.insert("a");
+/// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+/// assert_eq!((any.kind(), any.expected_keys()), (Kind::Bloom, 1000));
+/// assert_eq!(any.hasher(), Some(&FastHash::with_seed(7).into()));
+/// assert_eq!(any.memory_bytes(), filter.memory_bytes());
+/// assert_eq!(any.false_positive_rate(), filter.false_positive_rate());
+/// assert_eq!(any.false_positive_rate_at(9), filter.false_positive_rate_at(9));
+/// assert_eq!((any.statistics(), any.statistics().len), (filter.statistics(), 1));
+/// assert!(!any.is_overfull());
+/// any.insert_batch(&Vec::from_iter(0..2000u32))?;
+/// assert!(any.is_overfull());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl AnyFilter {
     /// The type.
-    ///
-    /// ```
-    /// use lanebloom::codec::Kind;
-    /// use lanebloom::{AnyFilter, DLeftFilter};
-    ///
-    /// let bytes = DLeftFilter::with_capacity(1000, 0.01)?.to_bytes();
-    /// assert_eq!(AnyFilter::from_bytes(&bytes)?.0.kind(), Kind::DLeft);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -600,16 +559,6 @@ impl AnyFilter {
     }
 
     /// The hasher; `None` for a bitmap, which has none.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash};
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let filter = builder.hasher(FastHash::with_seed(7)).build()?;
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert_eq!(any.hasher(), Some(&FastHash::with_seed(7).into()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn hasher(&self) -> Option<&AnyHasher> {
@@ -617,14 +566,6 @@ impl AnyFilter {
     }
 
     /// The number of keys that the filter was sized for; for a bitmap, its bound.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, CuckooFilter};
-    ///
-    /// let bytes = CuckooFilter::with_capacity(1000, 0.01)?.to_bytes();
-    /// assert_eq!(AnyFilter::from_bytes(&bytes)?.0.expected_keys(), 1000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn expected_keys(&self) -> usize {
@@ -632,16 +573,6 @@ impl AnyFilter {
     }
 
     /// The false-positive rate with `keys` keys; 0 for a bitmap, which is exact.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom};
-    ///
-    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// let rate = filter.false_positive_rate_at(2000);
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert_eq!(any.false_positive_rate_at(2000), rate);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
@@ -649,15 +580,6 @@ impl AnyFilter {
     }
 
     /// The false-positive rate at the expected keys; 0 for a bitmap, which is exact.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom};
-    ///
-    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert_eq!(any.false_positive_rate(), filter.false_positive_rate());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
@@ -665,15 +587,6 @@ impl AnyFilter {
     }
 
     /// The bytes of memory of the content.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, CuckooFilter};
-    ///
-    /// let filter = CuckooFilter::builder().memory_budget(1 << 20).build()?;
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert_eq!(any.memory_bytes(), 1 << 20);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
@@ -681,17 +594,6 @@ impl AnyFilter {
     }
 
     /// Fill, number of keys and rate now.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom};
-    ///
-    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert_eq!(any.statistics(), filter.statistics());
-    /// assert_eq!(any.statistics().len, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn statistics(&self) -> Statistics {
@@ -703,17 +605,6 @@ impl AnyFilter {
     }
 
     /// Whether the rate now is above the one at the expected keys, beyond what chance explains.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom};
-    ///
-    /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
-    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
-    /// assert!(!filter.is_overfull());
-    /// filter.insert_batch(&Vec::from_iter(0..2000u32))?;
-    /// assert!(filter.is_overfull());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn is_overfull(&self) -> bool {
@@ -722,19 +613,22 @@ impl AnyFilter {
 }
 
 /// Copies and snapshots.
+///
+/// ```
+/// use lanebloom::{AnyFilter, ConcurrentBloom};
+/// use std::hash::RandomState;
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let bytes = builder.hasher(RandomState::new()).build()?.to_bytes();
+/// let (any, _) = AnyFilter::from_bytes(&bytes)?;
+/// let mut stream = Vec::new();
+/// any.try_clone()?.write_to(&mut stream)?;
+/// assert!(any.to_bytes() == bytes && stream == bytes);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl AnyFilter {
     /// A copy that holds at least every key whose insertion happened before. Fails if the
     /// allocation does.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom};
-    ///
-    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert_eq!(any.try_clone()?.contains("a"), Ok(true));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn try_clone(&self) -> Result<Self, BuildError> {
         Ok(match self {
@@ -753,17 +647,6 @@ impl AnyFilter {
 
     /// The filter as bytes that [`from_bytes`](Self::from_bytes) and the type's own read. They name
     /// the hasher, an unknown one too.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom};
-    /// use std::hash::RandomState;
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let bytes = builder.hasher(RandomState::new()).build()?.to_bytes();
-    /// let (any, _) = AnyFilter::from_bytes(&bytes)?;
-    /// assert_eq!(any.to_bytes(), bytes);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -775,18 +658,6 @@ impl AnyFilter {
     /// # Errors
     ///
     /// Fails if the writer fails, or with kind `OutOfMemory` if a copy cannot be allocated.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, CuckooFilter};
-    ///
-    /// let bytes = CuckooFilter::with_capacity(1000, 0.01)?.to_bytes();
-    /// let mut stream = Vec::new();
-    /// AnyFilter::from_bytes(&bytes)?.0.write_to(&mut stream)?;
-    /// assert_eq!(stream, bytes);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[cfg(feature = "std")]
     pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
         each!(self, filter => filter.write_to(writer), bits => bits.write_to(writer))

@@ -410,13 +410,28 @@ impl<R: Rows, S> Bank<R, S> {
 }
 
 /// What a bank is. These count columns in use by reading a bit of each.
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, FilterBank};
+///
+/// let filters = ConcurrentBloom::builder().expected_keys(1000).seed(7);
+/// let mut bank = FilterBank::new(65, &filters)?;
+/// let filter = filters.build()?;
+/// assert_eq!((bank.columns(), bank.expected_keys()), (128, 1000));
+/// assert_eq!(bank.blocks(), filter.blocks());
+/// assert_eq!(bank.memory_bytes(), 128 * filter.memory_bytes());
+/// assert_eq!(bank.false_positive_rate(), filter.false_positive_rate());
+/// assert_eq!((bank.hasher().seed(), bank.hash("a")), (7, filter.hash("a")));
+/// assert!(bank.is_empty());
+/// bank.insert(70, "a")?;
+/// bank.insert(7, "b")?;
+/// assert!(bank.columns_in_use().eq([7, 70]) && bank.len() == 2);
+/// bank.clear(7)?;
+/// assert!(bank.len() == 1 && !bank.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<R: Rows, S> Bank<R, S> {
     /// The number of columns, in use or not: a multiple of 64.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom::FilterBank::with_capacity(65, 1000, 0.1)?.columns(), 128);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn columns(&self) -> usize {
@@ -424,40 +439,18 @@ impl<R: Rows, S> Bank<R, S> {
     }
 
     /// The number of columns in use: those that were pushed or inserted into, and not cleared.
-    ///
-    /// ```
-    /// let mut bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// assert_eq!((bank.len(), bank.is_empty()), (1, false));
-    /// bank.clear(7)?;
-    /// assert_eq!((bank.len(), bank.is_empty()), (0, true));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.columns_in_use().count()
     }
 
     /// Whether no column is in use.
-    ///
-    /// ```
-    /// assert!(lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?.is_empty());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.columns_in_use().next().is_none()
     }
 
     /// The columns in use, in ascending order.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(100, 1000, 0.1)?;
-    /// bank.insert(70, "a")?;
-    /// bank.insert(7, "b")?;
-    /// assert!(bank.columns_in_use().eq([7, 70]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn columns_in_use(&self) -> impl Iterator<Item = usize> + '_ {
         let words = self.rows.in_use().iter().enumerate();
         words.flat_map(|(i, word)| {
@@ -468,12 +461,6 @@ impl<R: Rows, S> Bank<R, S> {
     }
 
     /// The number of keys for which each filter is sized.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// assert_eq!(bank.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn expected_keys(&self) -> usize {
         self.expected_keys
@@ -481,67 +468,30 @@ impl<R: Rows, S> Bank<R, S> {
 
     /// The false-positive rate of each filter with its expected keys. On average, a key that no
     /// filter holds is found in this share of the columns.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.64)?;
-    /// assert!((0.008..=0.01).contains(&bank.false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         self.layout.rate_of(Cell::Bit, self.expected_keys)
     }
 
     /// The number of blocks of each filter.
-    ///
-    /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank};
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let bank = FilterBank::new(64, &builder)?;
-    /// assert_eq!(bank.blocks(), builder.build()?.blocks());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.layout.blocks
     }
 
     /// The bytes of the rows: the sum of all filters, in use or not.
-    ///
-    /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank};
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let bank = FilterBank::new(64, &builder)?;
-    /// assert_eq!(bank.memory_bytes(), 64 * builder.build()?.memory_bytes());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.layout.blocks * self.columns * LINE_BYTES
     }
 
     /// The hasher.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// assert_eq!(bank.hasher().seed(), 0);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn hasher(&self) -> &S {
         &self.hasher
     }
 
     /// The hash by which this bank knows `key`: that of its filters.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert_hash(7, bank.hash("a"))?;
-    /// assert!(bank.which("a").eq([7]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64

@@ -70,15 +70,17 @@ impl<S: KeyHasher> FilterBank<S> {
 }
 
 /// Keys into columns, by hash.
+///
+/// ```
+/// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+/// let [a, b] = ["a", "b"].map(|key| bank.hash(key));
+/// assert_eq!(bank.insert_hash(3, a), Ok(true));
+/// assert_eq!(bank.insert_hashes(7, &[a, b, a]), Ok(2));
+/// assert!(bank.which("a").eq([3, 7]) && bank.which("b").eq([7]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<S> FilterBank<S> {
     /// [`insert`](Self::insert) by hash.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert_hash(7, 0x9e37_79b9_7f4a_7c15)?;
-    /// assert!(bank.which_hash(0x9e37_79b9_7f4a_7c15).eq([7]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert_hash(&self, column: usize, hash: u64) -> Result<bool, BankError> {
         self.use_column(column)?;
         let mut space = Scratch::default();
@@ -88,14 +90,6 @@ impl<S> FilterBank<S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) by hashes.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// let hashes = ["a", "b", "a"].map(|key| bank.hash(key));
-    /// assert_eq!(bank.insert_hashes(7, &hashes), Ok(2));
-    /// assert!(bank.which("b").eq([7]));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     pub fn insert_hashes(&self, column: usize, hashes: &[u64]) -> Result<usize, BankError> {
         self.insert_source(column, &hashes)
     }

@@ -135,15 +135,26 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
 }
 
 /// The same by hash.
+///
+/// ```
+/// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.1)?;
+/// bank.insert(7, "a")?;
+/// bank.insert(70, "a")?;
+/// let [a, b] = ["a", "b"].map(|key| bank.hash(key));
+/// assert!(bank.which_hash(a).eq([7, 70]));
+/// assert!(bank.any_hash(a) && !bank.any_hash(b));
+/// assert_eq!((bank.count_hash(a), bank.count_hash(b)), (2, 0));
+/// assert!(bank.contains_hash(70, a) && !bank.contains_hash(70, b));
+/// let mut found = [0; 2];
+/// assert!(bank.which_hash_into(a, &mut found));
+/// assert_eq!(found, [1 << 7, 1 << 6]);
+/// let mut all = Vec::new();
+/// bank.which_hashes(&[b, a], |_, found| all.push(found[1]));
+/// assert_eq!(all, [0, 1 << 6]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<R: Rows, S> Bank<R, S> {
     /// [`which`](Bank::which) by hash.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// assert!(bank.which_hash(bank.hash("a")).eq([7]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn which_hash(&self, hash: u64) -> impl Iterator<Item = usize> {
         let mut starts = Scratch::default();
@@ -158,15 +169,6 @@ impl<R: Rows, S> Bank<R, S> {
     }
 
     /// [`which_into`](Bank::which_into) by hash.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let mut found = [0];
-    /// assert!(bank.which_hash_into(bank.hash("a"), &mut found));
-    /// assert_eq!(found, [1 << 7]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn which_hash_into(&self, hash: u64, out: &mut [u64]) -> bool {
         assert_bitmap_length(self.columns, out.len());
@@ -175,41 +177,17 @@ impl<R: Rows, S> Bank<R, S> {
     }
 
     /// [`which_batch`](Bank::which_batch) by hashes.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let mut all = Vec::new();
-    /// let hashes = ["a", "b"].map(|key| bank.hash(key));
-    /// bank.which_hashes(&hashes, |_, found| all.push(found[0]));
-    /// assert_eq!(all, [1 << 7, 0]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn which_hashes(&self, hashes: &[u64], each: impl FnMut(usize, &[u64])) {
         self.which_source(&hashes, each);
     }
 
     /// [`any`](Bank::any) by hash.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// assert!(bank.any_hash(bank.hash("a")) && !bank.any_hash(bank.hash("b")));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn any_hash(&self, hash: u64) -> bool {
         self.which_hash(hash).next().is_some()
     }
 
     /// [`count`](Bank::count) by hash.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// assert_eq!(bank.count_hash(bank.hash("a")), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> usize {
         let mut space = Scratch::default();
@@ -224,14 +202,6 @@ impl<R: Rows, S> Bank<R, S> {
     }
 
     /// [`contains`](Bank::contains) by hash.
-    ///
-    /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let hashes = ["a", "b"].map(|key| bank.hash(key));
-    /// assert_eq!(hashes.map(|hash| bank.contains_hash(7, hash)), [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn contains_hash(&self, column: usize, hash: u64) -> bool {
         if column >= self.columns {

@@ -197,26 +197,24 @@ impl StaticFilter {
     }
 }
 
+/// What a build made.
+///
+/// ```
+/// let builder = lanebloom::StaticFilter::builder().cells_per_key(4);
+/// let builder = builder.false_positive_rate(1e-3);
+/// let filter = builder.build_from_keys(0..100_000u32)?;
+/// assert_eq!((filter.fingerprint_bits(), filter.cells_per_key()), (10, 4));
+/// assert!(filter.retries() < 10);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
 impl<B: FuseBytes, S> Filter<Fuse<B>, S> {
     /// The length of a fingerprint in bits: 7 to 32.
-    ///
-    /// ```
-    /// let filter = lanebloom::StaticFilter::from_keys(["a"], 1e-3)?;
-    /// assert_eq!(filter.fingerprint_bits(), 10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn fingerprint_bits(&self) -> usize {
         self.engine.layout.bits as usize
     }
 
     /// The cells that a key has: 3 or 4.
-    ///
-    /// ```
-    /// let builder = lanebloom::StaticFilter::builder().cells_per_key(4);
-    /// assert_eq!(builder.build_from_keys(["a"])?.cells_per_key(), 4);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn cells_per_key(&self) -> usize {
         self.engine.layout.cells_per_key as usize
@@ -224,12 +222,6 @@ impl<B: FuseBytes, S> Filter<Fuse<B>, S> {
 
     /// How often the build tried one more seed for a part of the keys. About one part in a hundred
     /// takes a second one; of small filters one in ten.
-    ///
-    /// ```
-    /// let filter = lanebloom::StaticFilter::from_keys(0..100_000u32, 1e-3)?;
-    /// assert!(filter.retries() < 10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn retries(&self) -> usize {
         self.engine.retries()
