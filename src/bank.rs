@@ -545,10 +545,17 @@ impl<R: Rows, S> fmt::Debug for Bank<R, S> {
 /// fit. The bank is unchanged.
 ///
 /// ```
-/// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+/// use lanebloom::{ConcurrentBloom, FilterBank};
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(10);
+/// let bank = FilterBank::new(64, &builder)?;
 /// let error = bank.insert(64, "a").unwrap_err();
 /// assert_eq!(error.to_string(), "column 64 is not below the bank's 64 columns");
-/// assert!(!error.is_full() && !error.is_incompatible());
+/// let other = builder.clone().words_per_key(8).build()?;
+/// assert!(bank.push(&other).unwrap_err().is_incompatible());
+/// let filter = builder.build()?;
+/// let error = (0..65).find_map(|_| bank.push(&filter).err()).unwrap();
+/// assert!(error.is_full() && !error.is_incompatible() && bank.len() == 64);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -571,17 +578,6 @@ enum Problem {
 
 impl BankError {
     /// Whether the bank has fewer free columns than filters were pushed.
-    ///
-    /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank};
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(10);
-    /// let bank = FilterBank::new(64, &builder)?;
-    /// let filter = builder.build()?;
-    /// let error = (0..65).find_map(|_| bank.push(&filter).err()).unwrap();
-    /// assert!(error.is_full() && bank.len() == 64);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self.0, Problem::Full { .. })
@@ -589,15 +585,6 @@ impl BankError {
 
     /// Whether a filter does not fit the bank: its hasher or its shape differ, or the number of its
     /// blocks is not a multiple of the bank's.
-    ///
-    /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank};
-    ///
-    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// let filter = ConcurrentBloom::with_capacity(999, 0.2)?;
-    /// assert!(bank.push(&filter).unwrap_err().is_incompatible());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         matches!(self.0, Problem::Incompatible(_))
