@@ -657,73 +657,50 @@ mod deltas {
     #[test]
     fn every_absurd_body_is_an_error() {
         let filter = empty(2, 300, 1000);
-        for (lines, body, problem) in [
-            (
-                0,
-                &[0, 1, 0x80][..],
-                "67: the number of lines is not the one that its header has",
-            ),
-            (
-                2,
-                &[0, 1, 0x80],
-                "67: the number of lines is not the one that its header has",
-            ),
-            (1, &[], "64: the number of lines is not the one that its header has"),
-            (1, &[0], "65: it ends within a line"),
-            (1, &[0x80], "65: it ends within a line"),
-            (1, &[0, 1], "66: it ends within a line"),
-            (1, &[0, 3, 0x80], "67: it ends within a line"),
-            (1, &[0, 1, 5], "67: it ends within a line"),
-            (1, &[0, 0], "66: a line has no words"),
-            (1, &[0x80, 0, 1, 0x80], "66: a number is longer than its shortest form"),
-            (1, &[0xac, 2, 1, 0x80], "66: the filter has no such block"),
-            (2, &[0xab, 2, 1, 0x80, 0, 1, 0x80], "69: the filter has no such block"),
-            (
-                1,
-                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1, 0x80],
-                "73: the filter has no such block",
-            ),
-            (
-                2,
-                &[0, 1, 0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
-                "76: the filter has no such block",
-            ),
-            (1, &[0xff; 12], "73: a number beyond 2^63"),
-            (
-                1,
-                &[0, 1, 5, 5 | 0x80],
-                "68: a bit is not above the one before it, or not below 64",
-            ),
-            (
-                1,
-                &[0, 1, 5, 4 | 0x80],
-                "68: a bit is not above the one before it, or not below 64",
-            ),
-            (
-                1,
-                &[0, 1, 64 | 0x80],
-                "67: a bit is not above the one before it, or not below 64",
-            ),
-            (
-                1,
-                &[0, 1, 5, 64],
-                "68: a bit is not above the one before it, or not below 64",
-            ),
+        let other = "the number of lines is not the one that its header has";
+        let ends = "it ends within a line";
+        let none = "the filter has no such block";
+        let order = "a bit is not above the one before it, or not below 64";
+        let (beyond, first) = ([0xff; 12], [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
+        let (far, next) = ([&first[..], &[1, 0x80]].concat(), [&[0, 1, 0x80][..], &first].concat());
+        for (lines, body, at, problem) in [
+            (0, &[0, 1, 0x80][..], 67, other),
+            (2, &[0, 1, 0x80], 67, other),
+            (1, &[], 64, other),
+            (1, &[0], 65, ends),
+            (1, &[0x80], 65, ends),
+            (1, &[0, 1], 66, ends),
+            (1, &[0, 3, 0x80], 67, ends),
+            (1, &[0, 1, 5], 67, ends),
+            (1, &[0, 0], 66, "a line has no words"),
+            (1, &[0x80, 0, 1, 0x80], 66, "a number is longer than its shortest form"),
+            (1, &[0xac, 2, 1, 0x80], 66, none),
+            (2, &[0xab, 2, 1, 0x80, 0, 1, 0x80], 69, none),
+            (1, &far, 73, none),
+            (2, &next, 76, none),
+            (1, &beyond, 73, "a number beyond 2^63"),
+            (1, &[0, 1, 5, 5 | 0x80], 68, order),
+            (1, &[0, 1, 5, 4 | 0x80], 68, order),
+            (1, &[0, 1, 64 | 0x80], 67, order),
+            (1, &[0, 1, 5, 64], 68, order),
             (
                 1,
                 &[0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9 | 0x80],
-                "75: a word of more than 8 bits is written bit by bit",
+                75,
+                "a word of more than 8 bits is written bit by bit",
             ),
-            (1, &[0, 1, 64, 1, 2, 3], "67: it ends within a word"),
+            (1, &[0, 1, 64, 1, 2, 3], 67, "it ends within a word"),
             (
                 1,
                 &[0, 1, 64, 0xff, 0, 0, 0, 0, 0, 0, 0],
-                "75: a word of at most 8 bits is written whole",
+                75,
+                "a word of at most 8 bits is written whole",
             ),
         ] {
             let delta = delta_of(&filter, lines, body);
             let text = filter.apply_deltas(&delta).unwrap_err().to_string();
-            assert_eq!(text, format!("the delta is invalid at byte {problem}"), "{body:?}");
+            let expected = format!("the delta is invalid at byte {at}: {problem}");
+            assert_eq!(text, expected, "{body:?}");
             assert_eq!(filter.fill_ratio(), 0.0);
         }
         // The last block, all of its last word.
@@ -939,22 +916,6 @@ mod growing {
                 "the bytes are of kind 1 (a ConcurrentBloom), not 2 (a ScalableBloom)".into(),
             ),
             (33, vec![3], "3 words per key is not 0, 1, 2, 4 or 8".into()),
-            (34, vec![2], "whether it is full, 2, is not in 0 to 1".into()),
-            // It can have more layers.
-            (34, vec![1], "whether it is full, 1, is not in 0 to 0".into()),
-            (35, vec![65], "the limit of layers, 65, is not in 0 to 64".into()),
-            (35, vec![1], format!("the number of layers, {layers}, is not in 1 to 1")),
-            (
-                40,
-                number(0),
-                format!("the keys of the first layer, 0, is not in 1 to {most}"),
-            ),
-            (48, number(0), "the expansion, 0, is not in 1 to 4096".into()),
-            (
-                48,
-                number(1 << 27),
-                "the expansion, 134217728, is not in 1 to 4096".into(),
-            ),
             (
                 72,
                 number(body - 1),
@@ -963,8 +924,6 @@ mod growing {
                     body - 1
                 ),
             ),
-            (80, number(0), "the number of layers, 0, is not in 1 to 64".into()),
-            (80, number(65), "the number of layers, 65, is not in 1 to 64".into()),
             (
                 80,
                 number(layers - 1),
@@ -1000,6 +959,22 @@ mod growing {
             (24, number(bytes.len() as u64 - 64), "the filter takes ".into()),
             (12, vec![1], "the hasher's fingerprint does not match: ".into()),
         ];
+        for (at, value, name, range) in [
+            (34, 2, "whether it is full", "0 to 1".into()),
+            // It can have more layers.
+            (34, 1, "whether it is full", "0 to 0".into()),
+            (35, 65, "the limit of layers", "0 to 64".into()),
+            (40, 0, "the keys of the first layer", format!("1 to {most}")),
+            (48, 0, "the expansion", "1 to 4096".into()),
+            (48, 1 << 27, "the expansion", "1 to 4096".into()),
+            (80, 0, "the number of layers", "1 to 64".into()),
+            (80, 65, "the number of layers", "1 to 64".into()),
+        ] {
+            let field = if at < 40 { vec![value as u8] } else { number(value) };
+            cases.push((at, field, format!("{name}, {value}, is not in {range}")));
+        }
+        let limited = format!("the number of layers, {layers}, is not in 1 to 1");
+        cases.push((35, vec![1], limited));
         for wrong in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
             let message = format!("false-positive rate {wrong} is not between 0 and 1, both excluded");
             cases.push((56, double(wrong), planned(&message)));
@@ -1419,34 +1394,6 @@ mod forgetting {
                 vec![2],
                 "the bytes are of kind 2 (a ScalableBloom), not 3 (a WindowedBloom)".into(),
             ),
-            (32, vec![3], "the way to rotate, 3, is not in 0 to 2".into()),
-            (32, vec![1], "the kind of the clock, 0, is not in 1 to 3".into()),
-            (33, vec![2], "whether a key is renewed, 2, is not in 0 to 1".into()),
-            (34, vec![1], "the number of generations, 1, is not in 2 to 64".into()),
-            (34, vec![65], "the number of generations, 65, is not in 2 to 64".into()),
-            (35, vec![1], "the kind of the clock, 1, is not in 0 to 0".into()),
-            (
-                40,
-                number(0),
-                format!("the expected keys, 0, is not in 1 to {}", usize::MAX),
-            ),
-            // More than the generations are for.
-            (40, number(202), "the expected keys, 202, is not in 1 to 201".into()),
-            (
-                40,
-                number(most),
-                format!("the expected keys, {most}, is not in 1 to 201"),
-            ),
-            (
-                48,
-                number(0),
-                "the number of generations there are, 0, is not in 1 to 4".into(),
-            ),
-            (
-                48,
-                number(5),
-                "the number of generations there are, 5, is not in 1 to 4".into(),
-            ),
             (
                 48,
                 number(2),
@@ -1467,6 +1414,25 @@ mod forgetting {
                 format!("the header declares a length of {most} bytes"),
             ),
         ];
+        let (count, there) = ("the number of generations", "the number of generations there are");
+        for (at, value, name, range) in [
+            (32, 3, "the way to rotate", "0 to 2"),
+            (33, 2, "whether a key is renewed", "0 to 1"),
+            (34, 1, count, "2 to 64"),
+            (34, 65, count, "2 to 64"),
+            (35, 1, "the kind of the clock", "0 to 0"),
+            (40, 0, "the expected keys", &format!("1 to {}", usize::MAX)),
+            // More than the generations are for.
+            (40, 202, "the expected keys", "1 to 201"),
+            (40, most, "the expected keys", "1 to 201"),
+            (48, 0, there, "1 to 4"),
+            (48, 5, there, "1 to 4"),
+        ] {
+            let field = if at < 40 { vec![value as u8] } else { number(value) };
+            cases.push((at, field, format!("{name}, {value}, is not in {range}")));
+        }
+        // Keys that age need a clock.
+        cases.push((32, vec![1], "the kind of the clock, 0, is not in 1 to 3".into()));
         for at in (36..40).chain(56..120) {
             cases.push((
                 at,
