@@ -96,56 +96,41 @@ impl ConcurrentBitmap {
 /// # Errors
 ///
 /// They fail if the bounds differ.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBitmap;
+///
+/// let (a, b) = (ConcurrentBitmap::new(1000)?, ConcurrentBitmap::new(1000)?);
+/// a.insert_range(0..10)?;
+/// b.insert_range(5..15)?;
+/// let both = a.try_clone()?;
+/// assert_eq!((a.union_from(&b), a.union_from(&b)), (Ok(true), Ok(false)));
+/// assert!(a.iter().eq(0..15));
+/// assert_eq!(a.difference_from(&b), Ok(true));
+/// assert_eq!(a.difference_from(&b), Ok(false));
+/// assert!(a.iter().eq(0..5));
+/// assert_eq!(both.intersection_from(&b), Ok(true));
+/// assert_eq!(both.intersection_from(&b), Ok(false));
+/// assert!(both.iter().eq(5..10));
+/// assert!(a.union_from(&ConcurrentBitmap::new(999)?).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl ConcurrentBitmap {
     /// Inserts the other set's positions.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBitmap;
-    ///
-    /// let (a, b) = (ConcurrentBitmap::new(1000)?, ConcurrentBitmap::new(1000)?);
-    /// a.insert_range(0..10)?;
-    /// b.insert_range(5..15)?;
-    /// assert_eq!((a.union_from(&b), a.union_from(&b)), (Ok(true), Ok(false)));
-    /// assert!(a.iter().eq(0..15));
-    /// assert!(a.union_from(&ConcurrentBitmap::new(999)?).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[doc(alias = "or")]
     pub fn union_from<B: Storage>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
         self.merge(other, |word, theirs| self.bits.add(word, theirs))
     }
 
     /// Removes the positions that the other set lacks.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBitmap;
-    ///
-    /// let (a, b) = (ConcurrentBitmap::new(1000)?, ConcurrentBitmap::new(1000)?);
-    /// a.insert_range(0..10)?;
-    /// b.insert_range(5..15)?;
-    /// assert_eq!(a.intersection_from(&b), Ok(true));
-    /// assert_eq!(a.intersection_from(&b), Ok(false));
-    /// assert!(a.iter().eq(5..10));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[doc(alias("and", "retain"))]
     pub fn intersection_from<B: Storage>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
         self.merge(other, |word, theirs| self.bits.take(word, !theirs))
     }
 
     /// Removes the other set's positions.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBitmap;
-    ///
-    /// let (a, b) = (ConcurrentBitmap::new(1000)?, ConcurrentBitmap::new(1000)?);
-    /// a.insert_range(0..10)?;
-    /// b.insert_range(5..15)?;
-    /// assert_eq!(a.difference_from(&b), Ok(true));
-    /// assert_eq!(a.difference_from(&b), Ok(false));
-    /// assert!(a.iter().eq(0..5));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[doc(alias("and_not", "subtract"))]
     pub fn difference_from<B: Storage>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
         self.merge(other, |word, theirs| self.bits.take(word, theirs))

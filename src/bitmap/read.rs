@@ -34,13 +34,19 @@ pub(super) fn ends(range: impl RangeBounds<u64>, bound: u64) -> Option<(u64, u64
 /// Reading. A position that changes meanwhile may be seen before or after the change; see
 /// [Consistency](crate::bitmap#consistency). A range that ends before it begins is empty, and one
 /// that exceeds the bound ends there.
+///
+/// ```
+/// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+/// assert_eq!((set.bound(), set.memory_bytes()), (1000, 128));
+/// assert!(set.is_empty());
+/// set.insert_batch(&[1, 64, 999])?;
+/// assert!(set.contains(64) && !set.contains(65) && !set.contains(1 << 40));
+/// assert_eq!([set.len(), set.len_of(2..999), set.len_of(64..2000)], [3, 1, 2]);
+/// assert!(!set.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<B: Storage> Bitmap<B> {
     /// The bound: all positions are below it.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom::ConcurrentBitmap::new(100)?.bound(), 100);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[inline]
     #[must_use]
     #[doc(alias("capacity", "size"))]
@@ -49,11 +55,6 @@ impl<B: Storage> Bitmap<B> {
     }
 
     /// The bytes of the bits: an eighth of the bound, rounded up to whole lines of 64.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom::ConcurrentBitmap::new(1000)?.memory_bytes(), 128);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of_val(self.bits.words())
@@ -64,15 +65,6 @@ impl<B: Storage> Bitmap<B> {
     /// # Memory ordering
     ///
     /// A `true` is an `Acquire`, which pairs with the `Release` of the insert.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(100)?;
-    /// set.insert(7)?;
-    /// assert!(set.contains(7) && !set.contains(8) && !set.contains(1 << 40));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn contains(&self, position: u64) -> bool {
@@ -105,13 +97,6 @@ impl<B: Storage> Bitmap<B> {
     }
 
     /// The number of positions. This reads all words: 2 ms for a bound of 10^8 (Zen 5).
-    ///
-    /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
-    /// set.insert_range(100..300)?;
-    /// assert_eq!((set.len(), set.len_of(..=101)), (200, 2));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     #[doc(alias("count", "cardinality", "count_ones"))]
     pub fn len(&self) -> u64 {
@@ -119,13 +104,6 @@ impl<B: Storage> Bitmap<B> {
     }
 
     /// The number of positions in a range.
-    ///
-    /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
-    /// set.insert_batch(&[1, 64, 999])?;
-    /// assert_eq!([set.len_of(2..999), set.len_of(64..2000)], [1, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     #[doc(alias = "rank")]
     pub fn len_of(&self, range: impl RangeBounds<u64>) -> u64 {
@@ -136,14 +114,6 @@ impl<B: Storage> Bitmap<B> {
     }
 
     /// Whether the set has no position. This stops at the first one.
-    ///
-    /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
-    /// assert!(set.is_empty());
-    /// set.insert(999)?;
-    /// assert!(!set.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first_present(0).is_none()

@@ -2,7 +2,7 @@
 
 use lanebloom::bank::{BankView, columns};
 use lanebloom::internal::instruction_sets;
-use lanebloom::{ConcurrentBloom, FastHash, FilterBank};
+use lanebloom::{ConcurrentBloom, FilterBank};
 use lanebloom_tests::number;
 use std::sync::Barrier;
 use std::thread;
@@ -312,18 +312,6 @@ fn the_wrong_columns_per_key_are_those_of_the_builder() {
         let mean = found as f64 / asked as f64;
         assert!(mean < wrong * 1.1 && mean > wrong * 0.5, "{mean} of {wrong}");
     }
-}
-
-#[test]
-fn other_hashers_work() {
-    let builder = ConcurrentBloom::builder()
-        .expected_keys(100)
-        .hasher(FastHash::with_seed(7));
-    let bank = FilterBank::new(64, &builder).unwrap();
-    let filter = builder.build().unwrap();
-    filter.insert("a");
-    bank.insert(3, "a").unwrap();
-    assert!(bank.to_filter(3).unwrap() == filter && bank.which("a").eq([3]));
 }
 
 /// Threads insert into the columns of the same words while others look up: no insert is lost, and a
