@@ -21,8 +21,8 @@
 //!
 //! # The hasher
 //!
-//! A snapshot names its hasher. It also holds the seed of [`Murmur3`], so reading such a filter
-//! needs nothing else. The seed of [`FastHash`](crate::FastHash) is in [its
+//! A snapshot names its hasher. It also holds the seed of [`Murmur3`](crate::Murmur3), so reading
+//! such a filter needs nothing else. The seed of [`FastHash`](crate::FastHash) is in [its
 //! header](SnapshotHeader::hasher). **It never holds a secret**, neither the key of
 //! [`SipHash13`](crate::SipHash13) nor the state of a `BuildHasher`. The reader supplies such a
 //! hasher ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with),
