@@ -168,16 +168,6 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
     // computes.
     let values = unsafe {
         match (kind.as_str(), width) {
-            ("i" | "u", 8) => Values::Words(lend(data, len)?),
-            ("i", 4) => Values::I32(lend(data, len)?),
-            ("u", 4) => Values::U32(lend(data, len)?),
-            ("i", 2) => Values::I16(lend(data, len)?),
-            ("u", 2) => Values::U16(lend(data, len)?),
-            ("i", 1) => Values::I8(lend(data, len)?),
-            ("u", 1) => Values::U8(lend(data, len)?),
-            ("f", 4) => Values::F32(lend(data, len)?),
-            ("f", 2 | 8) => Values::F64(lend(data, len)?),
-            ("b", 1) => Values::Bools(lend(data, len)?),
             ("S", _) => {
                 let bytes = lend(data, len * width)?;
                 refuse_digests(bytes, width)?;
@@ -190,7 +180,9 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
             }
             ("M", 8) => Values::Times(lend(data, len)?, unit.ok_or_else(|| unsupported(&dtype))?, true),
             ("V", _) if dtype.getattr("names")?.is_none() => Values::Fixed(lend(data, len * width)?, width),
-            _ => return Err(unsupported(&dtype)),
+            // Those of two bytes became 8.
+            ("f", 2) => Values::F64(lend(data, len)?),
+            (kind, width) => numbers(kind, width, data, len)?.ok_or_else(|| unsupported(&dtype))?,
         }
     };
     let mut column = Column::new(values, len);
@@ -208,6 +200,31 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
         column,
         (array.unbind(), bits.map(Bound::unbind)),
     )))
+}
+
+/// Numbers of a kind, as numpy names it, and of a size in bytes; [`None`] if they are no keys.
+///
+/// # Safety
+///
+/// `len` of them lie at `data`, and stay there as long as `'static` is used.
+unsafe fn numbers(kind: &str, width: usize, data: *const c_void, len: usize) -> PyResult<Option<Values<'static>>> {
+    // SAFETY: the caller's promise.
+    let values = unsafe {
+        match (kind, width) {
+            ("i" | "u", 8) => Values::Words(lend(data, len)?),
+            ("i", 4) => Values::I32(lend(data, len)?),
+            ("u", 4) => Values::U32(lend(data, len)?),
+            ("i", 2) => Values::I16(lend(data, len)?),
+            ("u", 2) => Values::U16(lend(data, len)?),
+            ("i", 1) => Values::I8(lend(data, len)?),
+            ("u", 1) => Values::U8(lend(data, len)?),
+            ("f", 4) => Values::F32(lend(data, len)?),
+            ("f", 8) => Values::F64(lend(data, len)?),
+            ("b", 1) => Values::Bools(lend(data, len)?),
+            _ => return Ok(None),
+        }
+    };
+    Ok(Some(values))
 }
 
 /// Fails for strings that have no UTF-8, as one of them alone does.
@@ -265,31 +282,20 @@ pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<Batch>> {
     let (format, width) = buffer.item()?;
     let data = buffer.bytes().as_ptr().cast();
     let len = buffer.bytes().len() / width.max(1);
+    let native = ['@', '=', if cfg!(target_endian = "little") { '<' } else { '>' }];
+    let kind = match format.trim_start_matches(native) {
+        "b" | "h" | "i" | "l" | "q" | "n" => "i",
+        "B" | "H" | "I" | "L" | "Q" | "N" => "u",
+        "f" | "d" => "f",
+        "?" => "b",
+        _ => "",
+    };
     // SAFETY: the exporter has this many values of this format there, until the buffer is released,
     // and the batch owns the buffer.
-    let values = unsafe {
-        match (
-            format.trim_start_matches(['@', '=', if cfg!(target_endian = "little") { '<' } else { '>' }]),
-            width,
-        ) {
-            ("b" | "h" | "i" | "l" | "q" | "n" | "B" | "H" | "I" | "L" | "Q" | "N", 8) => {
-                Values::Words(lend(data, len)?)
-            }
-            ("b" | "h" | "i" | "l", 4) => Values::I32(lend(data, len)?),
-            ("h", 2) => Values::I16(lend(data, len)?),
-            ("b", 1) => Values::I8(lend(data, len)?),
-            ("I" | "L", 4) => Values::U32(lend(data, len)?),
-            ("H", 2) => Values::U16(lend(data, len)?),
-            ("B", 1) => Values::U8(lend(data, len)?),
-            ("?", 1) => Values::Bools(lend(data, len)?),
-            ("f", 4) => Values::F32(lend(data, len)?),
-            ("d", 8) => Values::F64(lend(data, len)?),
-            _ => {
-                return Err(PyTypeError::new_err(format!(
-                    "a buffer of format {format:?}: keys are integers, floats and bool"
-                )));
-            }
-        }
-    };
+    let values = unsafe { numbers(kind, width, data, len)? }.ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "a buffer of format {format:?}: keys are integers, floats and bool"
+        ))
+    })?;
     Ok(Some(Batch::new(Column::new(values, len), buffer)))
 }
