@@ -20,41 +20,43 @@ pub(crate) fn check_threads(threads: usize) -> PyResult<usize> {
     Err(PyValueError::new_err(format!("threads={threads}: from 1 to {MOST}")))
 }
 
-/// An unsigned integer.
+/// An integer that `T` has.
 #[derive(Clone, Copy)]
 pub(crate) struct Number<T>(pub(crate) T);
 
-impl<T: TryFrom<u64>> FromPyObject<'_, '_> for Number<T> {
-    type Error = PyErr;
+macro_rules! numbers {
+    ($($int:ident)*) => {$(
+        impl FromPyObject<'_, '_> for Number<$int> {
+            type Error = PyErr;
 
-    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        let most = u64::MAX >> (64 - 8 * size_of::<T>());
-        let too_large = |_| PyValueError::new_err(format!("{}: an integer from 0 to {most}", &*object));
-        let value = match object.extract::<u64>() {
-            Ok(value) => value,
-            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => return Err(error),
-            Err(_) => return Err(too_large(())),
-        };
-        T::try_from(value).map(Self).map_err(|_| too_large(()))
-    }
+            fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+                match object.extract() {
+                    Ok(value) => Ok(Self(value)),
+                    Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Err(error),
+                    Err(_) => {
+                        let (least, most) = ($int::MIN, $int::MAX);
+                        let text = format!("{}: an integer from {least} to {most}", &*object);
+                        Err(PyValueError::new_err(text))
+                    }
+                }
+            }
+        }
+    )*};
 }
 
-/// An `int` of Java.
-pub(crate) struct JavaInt(pub(crate) i32);
+numbers!(u32 i32 u64 usize);
 
-impl FromPyObject<'_, '_> for JavaInt {
+/// The argument `int_bytes`: the bytes of an integer of another system.
+#[derive(Clone, Copy)]
+pub(crate) struct IntBytes(pub(crate) usize);
+
+impl FromPyObject<'_, '_> for IntBytes {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        match object.extract() {
-            Ok(value) => Ok(Self(value)),
-            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Err(error),
-            Err(_) => Err(PyValueError::new_err(format!(
-                "{}: an integer from {} to {}",
-                &*object,
-                i32::MIN,
-                i32::MAX
-            ))),
+        match object.extract::<Number<usize>>()?.0 {
+            bytes @ (4 | 8) => Ok(Self(bytes)),
+            other => Err(PyValueError::new_err(format!("int_bytes={other}: 4 or 8"))),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::ffi::Buffer;
 use crate::filter::Filter;
 use crate::numpy;
 use crate::source::{hash, hashes};
+use crate::task::in_threads;
 use lanebloom::bank::{BankError, columns};
 use lanebloom::codec::{Kind, replace_file};
 use lanebloom::hash::AnyHasher;
@@ -14,10 +15,9 @@ use lanebloom::{AnyFilter, ConcurrentBloom};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyTuple};
-use std::borrow::Borrow;
 use std::io::{BufReader, Read, Write};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::{ptr, thread};
+use std::ptr;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Hashes of a call between two looks at signals, for each of its threads: 10 to 400 ms.
 const PIECE: usize = 1 << 18;
@@ -72,42 +72,25 @@ fn refused(error: BankError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A Bloom filter to copy into a bank.
-enum Pushed<'a> {
-    Own(&'a ConcurrentBloom<AnyHasher>),
-    /// That of a mapped file.
-    Read(Box<ConcurrentBloom<AnyHasher>>),
-}
-
-impl<'a> Pushed<'a> {
-    fn of(object: &'a Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Ok(filter) = object.cast::<Filter>() {
-            match filter.get().any() {
-                Any::Own(own) => {
-                    if let AnyFilter::Bloom(filter) = &**own {
-                        return Ok(Self::Own(filter));
-                    }
-                }
-                Any::View(view) => {
-                    let read = object.py().detach(|| view.to_filter());
-                    return read.map(|filter| Self::Read(Box::new(filter))).map_err(unreadable);
-                }
-                _ => {}
-            }
+/// A filter to copy into a bank: that of a mapped file is read.
+fn loaded(object: &Bound<'_, PyAny>) -> PyResult<Arc<Any>> {
+    if let Ok(filter) = object.cast::<Filter>() {
+        let filter = filter.get();
+        let any = object.py().detach(|| filter.loaded())?;
+        if let Any::Own(AnyFilter::Bloom(_)) = &*any {
+            return Ok(any);
         }
-        let name = object.get_type().name()?;
-        Err(PyTypeError::new_err(format!(
-            "a bank takes a BloomFilter, not a {name}"
-        )))
     }
+    let name = object.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "a bank takes a BloomFilter, not a {name}"
+    )))
 }
 
-impl Borrow<ConcurrentBloom<AnyHasher>> for Pushed<'_> {
-    fn borrow(&self) -> &ConcurrentBloom<AnyHasher> {
-        match self {
-            Self::Own(filter) => filter,
-            Self::Read(filter) => filter,
-        }
+fn bloom(any: &Any) -> &ConcurrentBloom<AnyHasher> {
+    match any {
+        Any::Own(AnyFilter::Bloom(filter)) => filter,
+        _ => unreachable!("see loaded"),
     }
 }
 
@@ -115,22 +98,13 @@ impl Borrow<ConcurrentBloom<AnyHasher>> for Pushed<'_> {
 /// results in order.
 fn by_threads<R: Send>(hashes: &[u64], threads: usize, f: impl Fn(usize, &[u64]) -> R + Sync) -> Vec<R> {
     let workers = threads.min(hashes.len() / LEAST).max(1);
+    let (f, part) = (&f, hashes.len().div_ceil(workers).max(1));
+    let parts = hashes.chunks(part).enumerate();
+    let parts = parts.map(|(i, hashes)| move || f(i * part, hashes));
     if workers == 1 {
-        return vec![f(0, hashes)];
+        return parts.map(|run| run()).collect();
     }
-    let part = hashes.len().div_ceil(workers);
-    thread::scope(|scope| {
-        let f = &f;
-        let parts = hashes.chunks(part).enumerate();
-        let workers: Vec<_> = parts
-            .map(|(i, hashes)| scope.spawn(move || f(i * part, hashes)))
-            .collect();
-        let results = workers.into_iter().map(|worker| match worker.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        results.collect()
-    })
+    in_threads(parts)
 }
 
 /// The integers of all parts as an array.
@@ -205,18 +179,7 @@ impl FilterBank {
 
     /// Reads a snapshot and the names after it: what takes more than `max_bytes` of memory is an
     /// error.
-    fn read<R: Read>(
-        py: Python<'_>,
-        reader: impl FnOnce() -> PyResult<R> + Send,
-        secret: Option<SecretKey>,
-        max_bytes: usize,
-        key: Option<Py<PyAny>>,
-    ) -> PyResult<Self> {
-        let (bank, rest) = py.detach(|| Self::read_bytes(reader()?, secret, max_bytes))?;
-        Self::of(bank, names_of(py, rest)?, key)
-    }
-
-    fn read_bytes(reader: impl Read, secret: Option<SecretKey>, max_bytes: usize) -> PyResult<(Bank, Vec<u8>)> {
+    fn read(reader: impl Read, secret: Option<SecretKey>, max_bytes: usize) -> PyResult<(Bank, Vec<u8>)> {
         let (header, mut reader) = peek(reader)?;
         if header.kind != Kind::Bank {
             let kind = header.kind;
@@ -224,7 +187,7 @@ impl FilterBank {
                 "a snapshot of kind {kind}, not a FilterBank: Filter.load and Filter.from_bytes read filters"
             )));
         }
-        let hasher = hasher_of(&header, secret.map(|key| key.0))?.unwrap_or(AnyHasher::Prehashed);
+        let hasher = hasher_of(&header, secret.map(|key| key.0))?;
         let bank = Bank::read_from_with(&mut reader, max_bytes, hasher).map_err(unreadable)?;
         let (mut names, limit) = (Vec::new(), max_bytes as u64);
         reader.take(limit.saturating_add(1)).read_to_end(&mut names)?;
@@ -339,8 +302,8 @@ impl FilterBank {
     /// [0]
     #[pyo3(signature = (filter, /))]
     fn push(&self, filter: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let pushed = Pushed::of(filter)?;
-        let column = filter.py().detach(|| self.shared().push(pushed.borrow()));
+        let any = loaded(filter)?;
+        let column = filter.py().detach(|| self.shared().push(bloom(&any)));
         column.map_err(|error| self.unfit(filter.py(), &error))
     }
 
@@ -353,9 +316,9 @@ impl FilterBank {
     /// [0, 1, 2]
     #[pyo3(signature = (filters, /))]
     fn push_all(&self, filters: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-        let objects: Vec<Bound<'_, PyAny>> = filters.try_iter()?.collect::<PyResult<_>>()?;
-        let pushed: Vec<Pushed<'_>> = objects.iter().map(Pushed::of).collect::<PyResult<_>>()?;
-        let columns = filters.py().detach(|| self.alone().push_all(&pushed));
+        let held: Vec<Arc<Any>> = filters.try_iter()?.map(|one| loaded(&one?)).collect::<PyResult<_>>()?;
+        let blooms: Vec<_> = held.iter().map(|any| bloom(any)).collect();
+        let columns = filters.py().detach(|| self.alone().push_all(&blooms));
         columns.map_err(|error| self.unfit(filters.py(), &error))
     }
 
@@ -419,24 +382,6 @@ impl FilterBank {
         Ok((numbers(py, &rows)?, numbers(py, &found)?))
     }
 
-    /// Whether any column may have a key.
-    ///
-    /// >>> bank = FilterBank(64, 1000, 1e-6)
-    /// >>> bank.add(3, "ann")
-    /// True
-    /// >>> bank.any("ann"), bank.any("eve"), bank.count("ann"), bank.count("eve")
-    /// (True, False, 1, 0)
-    fn any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let hash = self.hash(key)?;
-        Ok(self.with(key.py(), |bank| bank.any_hash(hash)))
-    }
-
-    /// The number of columns that may have a key.
-    fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let hash = self.hash(key)?;
-        Ok(self.with(key.py(), |bank| bank.count_hash(hash)))
-    }
-
     /// Whether a column may have a key.
     fn contains(&self, column: Number<usize>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.check(key.py(), column.0)?;
@@ -453,7 +398,7 @@ impl FilterBank {
     /// (True, 0, True)
     fn to_filter(&self, py: Python<'_>, column: Number<usize>) -> PyResult<Py<PyAny>> {
         let filter = py.detach(|| self.shared().to_filter(column.0)).map_err(refused)?;
-        Filter::new(Any::own(AnyFilter::Bloom(filter)), self.key(py)).into_object(py)
+        Filter::new(Any::Own(AnyFilter::Bloom(filter)), self.key(py)).into_object(py)
     }
 
     /// Empty a column, so that it is not in use, and push may take it. Other calls wait meanwhile,
@@ -527,20 +472,9 @@ impl FilterBank {
         Self::of(copy, self.names.clone(), self.key(py))
     }
 
-    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
-        self.copy(py)
-    }
-
-    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
-        self.copy(py)
-    }
-
-    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let Ok(other) = other.cast::<Self>() else {
-            return Ok(py.NotImplemented());
-        };
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> bool {
         let other = other.get();
-        let equal = ptr::eq(self, other)
+        ptr::eq(self, other)
             || py.detach(|| {
                 // In one order: threads that compare two banks both ways do not wait for each
                 // other.
@@ -550,8 +484,7 @@ impl FilterBank {
                     (other, self)
                 };
                 a.names == b.names && *a.shared() == *b.shared()
-            });
-        Ok(equal.into_pyobject(py)?.to_owned().into_any().unbind())
+            })
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -583,10 +516,15 @@ impl FilterBank {
     /// Reads the bank that to_bytes made. Other bytes are a ValueError.
     #[staticmethod]
     #[pyo3(signature = (data, /, *, secret=None, key=None))]
-    fn from_bytes(data: &Bound<'_, PyAny>, secret: Option<SecretKey>, key: Option<Py<PyAny>>) -> PyResult<Self> {
+    pub(crate) fn from_bytes(
+        data: &Bound<'_, PyAny>,
+        secret: Option<SecretKey>,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
         let buffer = Buffer::of(data)?;
         let bytes = buffer.bytes();
-        Self::read(data.py(), || Ok(bytes), secret, bytes.len(), key)
+        let (bank, names) = data.py().detach(|| Self::read(bytes, secret, bytes.len()))?;
+        Self::of(bank, names_of(data.py(), names)?, key)
     }
 
     /// Write the bank to a file, in place of the old one, as save of BloomFilter does.
@@ -613,12 +551,13 @@ impl FilterBank {
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Self> {
         let limit = max_bytes.map_or(usize::MAX, |most| most.0);
-        Self::read(py, || Ok(BufReader::new(open(&path.0)?)), secret, limit, key)
+        let (bank, names) = py.detach(|| Self::read(BufReader::new(open(&path.0)?), secret, limit))?;
+        Self::of(bank, names_of(py, names)?, key)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let restore = py.import("lanebloom")?.getattr("_restore_bank")?;
-        let state = (self.to_bytes(py)?, self.secret(py), self.key(py));
+        let restore = py.import("lanebloom")?.getattr("_restore")?;
+        let state = ("FilterBank", self.to_bytes(py)?, self.secret(py), self.key(py), 8);
         (restore, state).into_pyobject(py)
     }
 }
@@ -641,14 +580,4 @@ impl FilterBank {
     fn key(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.key.as_ref().map(|key| key.clone_ref(py))
     }
-}
-
-/// Undoes __reduce__.
-#[pyfunction]
-pub(crate) fn _restore_bank(
-    data: &Bound<'_, PyAny>,
-    secret: Option<SecretKey>,
-    key: Option<Py<PyAny>>,
-) -> PyResult<FilterBank> {
-    FilterBank::from_bytes(data, secret, key)
 }

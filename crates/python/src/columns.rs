@@ -2,7 +2,9 @@
 //! `numpy.rs` and `arrow.rs` make columns, `task.rs` asks for their hashes.
 
 use crate::bytes::{Encoding, NONE, Written, float, time_bytes, write_float};
-use crate::engine::{Engine, Fault, NOT_SPARKS};
+use crate::engine::{Keys, NOT_SPARKS};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
 use std::slice;
 
 /// Keys that are hashed at a time.
@@ -332,83 +334,97 @@ impl<'a> Column<'a> {
     }
 
     /// Fails for values that another system stores otherwise than this filter would hash them.
-    pub(crate) fn check_stored(&self, encoding: Encoding) -> Result<(), Fault> {
+    pub(crate) fn check_stored(&self, encoding: Encoding) -> PyResult<()> {
         match (&self.values, self.stored_otherwise) {
             _ if encoding == Encoding::Python => Ok(()),
             (Values::Dictionary(_, values), _) => values.check_stored(encoding),
             _ if encoding == Encoding::Spark => {
                 let is_sparks =
                     self.is_integers() || self.has_slices() || matches!(self.values, Values::Utf32(..) | Values::Nulls);
-                is_sparks.then_some(()).ok_or(Fault::StoredOtherwise(NOT_SPARKS))
+                is_sparks.then_some(()).ok_or_else(|| PyTypeError::new_err(NOT_SPARKS))
             }
-            (_, Some(advice)) => Err(Fault::StoredOtherwise(advice)),
+            (_, Some(advice)) => Err(PyTypeError::new_err(advice)),
             (Values::Rows(columns), _) => columns.iter().try_for_each(|column| column.check_stored(encoding)),
             _ => Ok(()),
         }
     }
+}
 
+/// A column whose values a filter hashes.
+pub(crate) struct Hashing<'h, K: Keys> {
+    pub(crate) engine: &'h K,
+    pub(crate) column: &'h Column<'h>,
+    /// The hashes of a dictionary's values, unless it is longer than the column.
+    dictionary: Vec<K::Hash>,
+}
+
+impl<'h, K: Keys> Hashing<'h, K> {
     /// Fails for values that the filter would hash otherwise than its system, and for an integer
     /// that it would cut off.
-    pub(crate) fn check<E: Engine>(&self, engine: &E) -> Result<(), Fault> {
-        self.check_stored(E::ENCODING)?;
+    pub(crate) fn checked(engine: &'h K, column: &'h Column<'h>) -> PyResult<Self> {
+        column.check_stored(K::ENCODING)?;
         // Only Parquet's and Java's filters do; narrower columns have nothing to cut off.
-        if E::ENCODING == Encoding::Plain && matches!(self.values, Values::Words(_) | Values::Dictionary(..)) {
-            for i in 0..self.len {
-                self.word(i, E::ENCODING).map_or(Ok(()), |word| engine.check(word))?;
-            }
+        if K::ENCODING == Encoding::Plain && matches!(column.values, Values::Words(_) | Values::Dictionary(..)) {
+            let mut words = (0..column.len).filter_map(|i| column.word(i, K::ENCODING));
+            words.try_for_each(|word| engine.check(word))?;
         }
-        Ok(())
+        Ok(Self::new(engine, column))
     }
 
-    /// What [`hash`](Self::hash) needs: the hashes of a dictionary's values.
-    pub(crate) fn prepare<E: Engine>(&self, engine: &E) -> Vec<E::Hash> {
-        match &self.values {
-            Values::Dictionary(_, values) if values.len <= self.len => {
-                let mut hashes = vec![E::Hash::default(); values.len];
-                values.hash(engine, &values.prepare(engine), 0, &mut hashes);
-                hashes
-            }
-            _ => Vec::new(),
+    fn new(engine: &'h K, column: &'h Column<'h>) -> Self {
+        let mut dictionary = Vec::new();
+        if let Values::Dictionary(_, values) = &column.values
+            && values.len <= column.len
+        {
+            dictionary.resize(values.len, K::Hash::default());
+            Self::new(engine, values).hash(0, &mut dictionary);
+        }
+        Self {
+            engine,
+            column,
+            dictionary,
         }
     }
 
     /// Writes the hashes of the values from `start` on.
-    pub(crate) fn hash<E: Engine>(&self, engine: &E, dictionary: &[E::Hash], start: usize, out: &mut [E::Hash]) {
-        match &self.values {
+    pub(crate) fn hash(&self, start: usize, out: &mut [K::Hash]) {
+        let (engine, column) = (self.engine, self.column);
+        match &column.values {
             Values::Words(values) => engine.hash_words(&values[start..][..out.len()], out),
-            Values::Dictionary(indices, _) if !dictionary.is_empty() => {
+            Values::Dictionary(indices, _) if !self.dictionary.is_empty() => {
                 for (i, out) in out.iter_mut().enumerate() {
                     // A null's index may be anything.
-                    *out = dictionary.get(indices.index(start + i)).copied().unwrap_or_default();
+                    let hash = self.dictionary.get(indices.index(start + i));
+                    *out = hash.copied().unwrap_or_default();
                 }
             }
-            Values::Dictionary(..) => self.hash_written(engine, start, out),
-            _ if self.is_words(E::ENCODING) => {
+            Values::Dictionary(..) => self.hash_written(start, out),
+            _ if column.is_words(K::ENCODING) => {
                 let mut words = [0; TILE];
                 for (t, out) in out.chunks_mut(TILE).enumerate() {
                     let words = &mut words[..out.len()];
                     let start = start + t * TILE;
-                    let all = self.words(start, words);
+                    let all = column.words(start, words);
                     engine.hash_words(words, out);
                     for (i, out) in out.iter_mut().enumerate() {
-                        if !all && self.word(start + i, E::ENCODING).is_none() {
-                            self.hash_written(engine, start + i, slice::from_mut(out));
+                        if !all && column.word(start + i, K::ENCODING).is_none() {
+                            self.hash_written(start + i, slice::from_mut(out));
                         }
                     }
                 }
             }
-            _ if self.has_slices() => {
+            _ if column.has_slices() => {
                 let mut slices: [&[u8]; TILE] = [&[]; TILE];
                 for (t, out) in out.chunks_mut(TILE).enumerate() {
                     for (i, slice) in slices[..out.len()].iter_mut().enumerate() {
-                        *slice = self.slice(start + t * TILE + i);
+                        *slice = column.slice(start + t * TILE + i);
                     }
                     engine.hash_slices(&slices[..out.len()], out);
                 }
             }
-            _ => self.hash_written(engine, start, out),
+            _ => self.hash_written(start, out),
         }
-        if let Some((bits, first)) = self.valid {
+        if let Some((bits, first)) = column.valid {
             let none = engine.hash_bytes(NONE);
             for (i, out) in out.iter_mut().enumerate() {
                 if !bit(bits, first + start + i) {
@@ -419,13 +435,13 @@ impl<'a> Column<'a> {
     }
 
     /// [`hash`](Self::hash) for values that lie nowhere as the bytes of a key.
-    fn hash_written<E: Engine>(&self, engine: &E, start: usize, out: &mut [E::Hash]) {
+    fn hash_written(&self, start: usize, out: &mut [K::Hash]) {
         let mut bytes = Vec::new();
         for (i, out) in out.iter_mut().enumerate() {
             bytes.clear();
-            *out = match self.write(start + i, E::ENCODING, &mut bytes) {
-                Written::Word(word) => engine.hash_word(word),
-                _ => engine.hash_bytes(&bytes),
+            *out = match self.column.write(start + i, K::ENCODING, &mut bytes) {
+                Written::Word(word) => self.engine.hash_word(word),
+                _ => self.engine.hash_bytes(&bytes),
             };
         }
     }

@@ -2,11 +2,11 @@
 
 mod classes;
 
-use crate::any::{Any, each, guava, hasher_note, read_limit, spark, split_block};
+use crate::any::{Any, each, hasher_note, read_limit, secret_of};
 use crate::arguments::{FilePath, Number, SecretKey, of_file, open};
 use crate::arrow::ArrowAnswers;
 use crate::engine::Engine;
-use crate::ffi::OneArgument;
+use crate::ffi::{Buffer, OneArgument};
 use crate::numpy;
 use crate::source::{keyed, many};
 use crate::task::{Task, hash_object, quick_hash};
@@ -15,7 +15,8 @@ use lanebloom::codec::replace_file;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyTuple, PyType};
-use std::io::BufReader;
+use std::io::{BufReader, Read};
+use std::sync::Arc;
 
 /// What all filters share: a set of keys that says "certainly not" or "probably".
 ///
@@ -23,7 +24,7 @@ use std::io::BufReader;
 /// which return the class that was saved.
 #[pyclass(subclass, frozen, module = "lanebloom")]
 pub(crate) struct Filter {
-    any: Any,
+    any: Arc<Any>,
     /// Makes a key of an object.
     key: Option<Py<PyAny>>,
 }
@@ -179,15 +180,23 @@ pub(crate) struct SparkBloomFilter;
 #[pyclass(extends = Filter, frozen, module = "lanebloom")]
 pub(crate) struct SplitBlockBloomFilter;
 
-const _: () = assert!(align_of::<Filter>() <= 8, "Python aligns objects to 16 bytes at most");
-
 impl Filter {
-    pub(crate) fn any(&self) -> &Any {
-        &self.any
+    pub(crate) fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
+        Self { any: any.into(), key }
     }
 
-    pub(crate) fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
-        Self { any, key }
+    /// The filter in memory: that of a mapped file is read.
+    pub(crate) fn loaded(&self) -> PyResult<Arc<Any>> {
+        match *self.any {
+            Any::View(_) => self.any.copy().map(Arc::new),
+            _ => Ok(Arc::clone(&self.any)),
+        }
+    }
+
+    /// Calls `f` with this filter and another one, both in memory.
+    fn both<R: Send>(&self, other: &Bound<'_, Self>, f: impl FnOnce(&Any, &Any) -> PyResult<R> + Send) -> PyResult<R> {
+        let (py, other) = (other.py(), other.get());
+        py.detach(|| f(&*self.loaded()?, &*other.loaded()?))
     }
 
     /// A filter like this one, of another content.
@@ -215,6 +224,30 @@ impl Filter {
         }
     }
 
+    /// The filter that `read` reads in an object's bytes.
+    pub(crate) fn read_data(
+        data: &Bound<'_, PyAny>,
+        key: Option<Py<PyAny>>,
+        read: impl FnOnce(&mut dyn Read, usize) -> PyResult<Any>,
+    ) -> PyResult<Py<PyAny>> {
+        let buffer = Buffer::of(data)?;
+        let limit = read_limit(buffer.bytes());
+        Self::new(read(&mut buffer.bytes(), limit)?, key).into_object(data.py())
+    }
+
+    /// The filter that `read` reads in a file.
+    fn read_file(
+        py: Python<'_>,
+        path: FilePath,
+        max_bytes: Option<Number<usize>>,
+        key: Option<Py<PyAny>>,
+        read: impl FnOnce(&mut dyn Read, usize) -> PyResult<Any> + Send,
+    ) -> PyResult<Py<PyAny>> {
+        let limit = max_bytes.map_or(usize::MAX, |most| most.0);
+        let any = py.detach(|| read(&mut BufReader::new(open(&path.0)?), limit))?;
+        Self::new(any, key).into_object(py)
+    }
+
     /// Calls `f` with the object that is the key of `object`.
     #[inline(always)]
     fn keyed<R>(&self, object: &Bound<'_, PyAny>, f: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>) -> PyResult<R> {
@@ -228,7 +261,7 @@ impl Filter {
         threads: usize,
         task: Task,
     ) -> PyResult<(usize, Bound<'py, PyByteArray>)> {
-        each!(&self.any, filter => many(filter, task, keys, self.key.as_ref(), threads))
+        each!(&*self.any, filter => many(filter, task, keys, self.key.as_ref(), threads))
     }
 
     fn other<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Self>> {
@@ -261,7 +294,7 @@ impl Filter {
     fn add_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.keyed(
             key,
-            |key| each!(&self.any, filter => hash_object(filter, key)?.map_or(Ok(false), |hash| Ok(filter.insert_one(hash)?))),
+            |key| each!(&*self.any, filter => hash_object(filter, key)?.map_or(Ok(false), |hash| filter.insert_one(hash))),
         )
     }
 
@@ -270,7 +303,7 @@ impl Filter {
     fn contains_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.keyed(
             key,
-            |key| each!(&self.any, filter => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.contains_one(hash)))),
+            |key| each!(&*self.any, filter => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.contains_one(hash)))),
         )
     }
 }
@@ -279,8 +312,8 @@ impl OneArgument for Filter {
     #[inline(always)]
     fn call(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         if self.key.is_none() {
-            each!(&self.any, filter => if let Some(hash) = quick_hash(filter, key) {
-                return Ok(filter.insert_one(hash)?);
+            each!(&*self.any, filter => if let Some(hash) = quick_hash(filter, key) {
+                return filter.insert_one(hash);
             });
         }
         self.add_any(key)
@@ -291,7 +324,7 @@ impl OneArgument for Filter {
 impl Filter {
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         if self.key.is_none() {
-            each!(&self.any, filter => if let Some(hash) = quick_hash(filter, key) {
+            each!(&*self.any, filter => if let Some(hash) = quick_hash(filter, key) {
                 return Ok(filter.contains_one(hash));
             });
         }
@@ -310,10 +343,7 @@ impl Filter {
     fn update(&self, others: &Bound<'_, PyTuple>) -> PyResult<()> {
         for keys in others.iter() {
             match keys.cast::<Self>() {
-                Ok(filter) => {
-                    let other = &filter.get().any;
-                    keys.py().detach(|| self.any.union_from(other))?;
-                }
+                Ok(filter) => self.unite(filter)?,
                 Err(_) => drop(self.many(&keys, 1, Task::Add)?),
             }
         }
@@ -379,7 +409,7 @@ impl Filter {
 
     /// The number of keys that the filter was made for.
     #[getter]
-    fn expected(&self) -> u64 {
+    fn expected(&self) -> usize {
         self.any.expected_keys()
     }
 
@@ -392,15 +422,13 @@ impl Filter {
     /// The rate of false positives now. Reads the whole filter.
     #[getter]
     fn current_rate(&self) -> f64 {
-        self.any
-            .statistics()
-            .map_or(0.0, |statistics| statistics.false_positive_rate)
+        self.any.statistics().false_positive_rate
     }
 
     /// An estimate of the number of keys; exact for CuckooFilter, StaticFilter and Bitmap. Reads
     /// the whole filter.
     #[getter]
-    fn approx_len(&self) -> u64 {
+    fn approx_len(&self) -> usize {
         self.any.len()
     }
 
@@ -420,7 +448,8 @@ impl Filter {
     /// The secret key, 16 bytes, of a filter made with secret=True. Keep it as you keep passwords.
     #[getter]
     fn secret<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        self.any.secret().map(|hasher| PyBytes::new(py, &hasher.key()))
+        let secret = self.any.hasher().and_then(secret_of)?;
+        Some(PyBytes::new(py, &secret.key()))
     }
 
     /// A copy. The copy of a mapped file is a filter in memory that takes keys.
@@ -434,89 +463,68 @@ impl Filter {
         self.with(py, py.detach(|| self.any.copy())?)
     }
 
-    fn __copy__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.copy(py)
-    }
-
-    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        self.copy(py)
-    }
-
-    fn __or__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let Ok(other) = other.cast::<Self>() else {
-            return Ok(py.NotImplemented());
-        };
-        let other = &other.get().any;
-        let result = py.detach(|| {
-            let result = self.any.copy()?;
-            result.union_from(other)?;
-            PyResult::Ok(result)
+    fn __or__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let other = other.get();
+        let united = py.detach(|| {
+            let united = self.any.copy()?;
+            united.union_from(&*other.loaded()?)?;
+            PyResult::Ok(united)
         });
-        self.with(py, result?)
+        self.with(py, united?)
     }
 
-    fn __ior__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        let other = &Self::other(other)?.get().any;
-        py.detach(|| self.any.union_from(other))
+    fn __ior__(&self, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.unite(Self::other(other)?)
     }
 
-    fn __and__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let Ok(other) = other.cast::<Self>() else {
-            return Ok(py.NotImplemented());
-        };
-        let other = &other.get().any;
-        self.with(py, py.detach(|| self.any.intersection(other))?)
+    fn __and__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        self.with(py, self.both(other, Any::intersection)?)
     }
 
     /// Whether each key of this filter may be in the other one: False is certain.
-    fn issubset(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let other = &Self::other(other)?.get().any;
-        py.detach(|| self.any.is_subset(other))
+    fn issubset(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.both(Self::other(other)?, Any::is_subset)
     }
 
     /// Whether no key is in both filters: True is certain.
-    fn isdisjoint(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let other = &Self::other(other)?.get().any;
-        py.detach(|| self.any.is_disjoint(other))
+    fn isdisjoint(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.both(Self::other(other)?, Any::is_disjoint)
     }
 
-    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let Ok(other) = other.cast::<Self>() else {
-            return Ok(py.NotImplemented());
-        };
-        let other = &other.get().any;
-        let equal = py.detach(|| self.any.equals(other))?;
-        Ok(equal.unwrap_or(false).into_pyobject(py)?.to_owned().into_any().unbind())
+    fn __eq__(&self, other: &Bound<'_, Self>) -> PyResult<bool> {
+        self.both(other, |a, b| Ok(a.equals(b)))
     }
 
     fn __repr__(&self) -> String {
         let class = self.any.class();
         let (expected, bytes) = (self.any.expected_keys(), self.any.memory_bytes());
         let hasher = hasher_note(self.any.hasher_name());
-        let view = if matches!(&self.any, Any::View(_)) {
-            ", read-only file"
-        } else {
-            ""
-        };
-        let mut text = match &self.any {
-            Any::Bitmap(_) => format!("<{class} of {expected}: "),
-            Any::Own(own) if matches!(**own, AnyFilter::Static(_)) => {
+        let mut text = match &*self.any {
+            Any::Own(AnyFilter::Bitmap(_)) => format!("<{class} of {expected}: "),
+            Any::Own(AnyFilter::Static(_)) => {
                 let (len, rate) = (self.any.len(), self.any.rate());
                 return format!("<{class} of {len} at {rate:.2e}: {bytes} bytes{hasher}>");
             }
             _ => format!("<{class} for {expected} at {:.2e}: ", self.any.rate()),
         };
         if bytes <= REPR_READS {
-            text += &match self.any.statistics() {
-                None => format!("{} set, ", self.any.len()),
-                Some(statistics) => format!(
+            let statistics = self.any.statistics();
+            text += &if self.any.is_bitmap() {
+                format!("{} set, ", statistics.len)
+            } else {
+                format!(
                     "about {} keys, {:.1}% full, rate now {:.2e}, ",
                     statistics.len,
                     100.0 * statistics.fill_ratio,
                     statistics.false_positive_rate,
-                ),
+                )
             };
         }
+        let view = if matches!(*self.any, Any::View(_)) {
+            ", read-only file"
+        } else {
+            ""
+        };
         text + &format!("{bytes} bytes{hasher}{view}>")
     }
 
@@ -535,9 +543,8 @@ impl Filter {
         secret: Option<SecretKey>,
         key: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let buffer = crate::ffi::Buffer::of(data)?;
-        let any = Any::read(buffer.bytes(), secret.map(|key| key.0), read_limit(buffer.bytes()))?;
-        Self::of_class(cls, Self::new(any, key))
+        let read = |reader: &mut dyn Read, limit| Any::read(reader, secret.map(|key| key.0), limit);
+        Self::of_class(cls, Self::read_data(data, key, read)?)
     }
 
     /// Write the filter to a file, in place of the old one: a reader gets all of the old file or
@@ -557,22 +564,16 @@ impl Filter {
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        let any = cls.py().detach(|| {
-            Any::read(
-                BufReader::new(open(&path.0)?),
-                secret.map(|key| key.0),
-                max_bytes.map_or(usize::MAX, |most| most.0),
-            )
-        })?;
-        Self::of_class(cls, Self::new(any, key))
+        let read = |reader: &mut dyn Read, limit| Any::read(reader, secret.map(|key| key.0), limit);
+        Self::of_class(cls, Self::read_file(cls.py(), path, max_bytes, key, read)?)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let restore = py.import("lanebloom")?.getattr("_restore")?;
-        let int_bytes = match &self.any {
+        let int_bytes = match &*self.any {
             Any::Guava(foreign) => foreign.int_bytes,
             Any::SplitBlock(foreign) => foreign.int_bytes,
-            _ => 0,
+            _ => 8,
         };
         let state = (
             self.any.class(),
@@ -586,32 +587,19 @@ impl Filter {
 }
 
 impl Filter {
-    /// As an object, which must be of `class`.
-    fn of_class(class: &Bound<'_, PyType>, filter: Self) -> PyResult<Py<PyAny>> {
-        let name = filter.any.class();
-        let object = filter.into_object(class.py())?;
-        if object.bind(class.py()).is_instance(class)? {
+    /// Adds all keys of another filter.
+    fn unite(&self, other: &Bound<'_, Self>) -> PyResult<()> {
+        let (py, other) = (other.py(), other.get());
+        py.detach(|| self.any.union_from(&*other.loaded()?))
+    }
+
+    /// The object, which must be of `class`.
+    fn of_class(class: &Bound<'_, PyType>, object: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        let filter = object.bind(class.py());
+        if filter.is_instance(class)? {
             return Ok(object);
         }
-        Err(PyValueError::new_err(format!("a {name}, not a {}", class.name()?)))
+        let (found, wanted) = (filter.get_type().name()?, class.name()?);
+        Err(PyValueError::new_err(format!("a {found}, not a {wanted}")))
     }
-}
-
-/// Undoes __reduce__.
-#[pyfunction]
-pub(crate) fn _restore(
-    py: Python<'_>,
-    class: &str,
-    data: &[u8],
-    secret: Option<SecretKey>,
-    key: Option<Py<PyAny>>,
-    int_bytes: usize,
-) -> PyResult<Py<PyAny>> {
-    let any = match class {
-        "GuavaBloomFilter" => guava(data, int_bytes, usize::MAX)?,
-        "SparkBloomFilter" => spark(data, usize::MAX)?,
-        "SplitBlockBloomFilter" => split_block(data, int_bytes, false)?,
-        _ => Any::read(data, secret.map(|key| key.0), read_limit(data))?,
-    };
-    Filter::new(any, key).into_object(py)
 }

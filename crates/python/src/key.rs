@@ -4,7 +4,7 @@
 //! same keys here. README.md has the table.
 
 use crate::bytes::{Encoding, NONE, Written, large_len, time_bytes, write_float};
-use crate::engine::{Fault, NOT_SPARKS};
+use crate::engine::NOT_SPARKS;
 use crate::ffi::{self, Buffer, Quick};
 use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -69,7 +69,7 @@ fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth
         return Ok(Written::Varying);
     }
     if encoding == Encoding::Spark {
-        return write_of_library(object, encoding, out)?.ok_or_else(|| Fault::StoredOtherwise(NOT_SPARKS).into());
+        return write_of_library(object, encoding, out)?.ok_or_else(|| PyTypeError::new_err(NOT_SPARKS));
     }
     if let Ok(number) = object.cast::<PyFloat>() {
         if encoding == Encoding::Plain {
@@ -119,10 +119,10 @@ fn write_of_library(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec
         }
         return Ok(Some(written));
     }
-    if let Some(pandas) = numpy::loaded(py, "pandas")? {
-        if object.is(&pandas.getattr(intern!(py, "NA"))?) {
-            return Ok(Some(null(out)));
-        }
+    if let Some(pandas) = numpy::loaded(py, "pandas")?
+        && object.is(&pandas.getattr(intern!(py, "NA"))?)
+    {
+        return Ok(Some(null(out)));
     }
     Ok(None)
 }

@@ -28,18 +28,41 @@ mod task;
 /// Fast approximate sets: Bloom and cuckoo filters that share a file format with Rust.
 #[pyo3::pymodule(gil_used = false)]
 mod _lanebloom {
+    use crate::any::{Any, guava, spark, split_block};
+    use crate::arguments::{IntBytes, SecretKey};
     #[pymodule_export]
     use crate::arrow::ArrowAnswers;
     #[pymodule_export]
-    use crate::bank::{_restore_bank, FilterBank};
+    use crate::bank::FilterBank;
     #[pymodule_export]
     use crate::filter::{
-        _restore, Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
+        Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
         SplitBlockBloomFilter, StaticFilter, WindowedBloomFilter,
     };
     #[pymodule_export]
     use crate::key::key_bytes;
     use pyo3::prelude::*;
+
+    /// Undoes the classes' __reduce__.
+    #[pyfunction]
+    fn _restore(
+        class: &str,
+        data: &Bound<'_, PyAny>,
+        secret: Option<SecretKey>,
+        key: Option<Py<PyAny>>,
+        int_bytes: IntBytes,
+    ) -> PyResult<Py<PyAny>> {
+        if class == "FilterBank" {
+            let bank = FilterBank::from_bytes(data, secret, key)?;
+            return Ok(Py::new(data.py(), bank)?.into_any());
+        }
+        Filter::read_data(data, key, |reader, limit| match class {
+            "GuavaBloomFilter" => guava(reader, int_bytes.0, limit),
+            "SparkBloomFilter" => spark(reader, limit),
+            "SplitBlockBloomFilter" => split_block(reader, int_bytes.0, limit, false),
+            _ => Any::read(reader, secret.map(|key| key.0), limit),
+        })
+    }
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,8 +1,8 @@
 //! The loops that take many keys: columns without the interpreter, lists of Python objects with it.
 
 use crate::bytes::Encoding;
-use crate::columns::{Column, Values};
-use crate::engine::{Engine, Fault};
+use crate::columns::{Column, Hashing, Values};
+use crate::engine::{Engine, Keys};
 use crate::ffi::{self, Quick};
 use crate::key::{Key, key};
 use pyo3::exceptions::{PyOSError, PyTypeError};
@@ -28,7 +28,7 @@ const HASHED: usize = 16 * CHUNK;
 
 /// The hash of an object that is an `int` or a `str`, which most keys are, and quickly.
 #[inline(always)]
-pub(crate) fn quick_hash<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> Option<E::Hash> {
+pub(crate) fn quick_hash<E: Keys>(engine: &E, object: &Bound<'_, PyAny>) -> Option<E::Hash> {
     match ffi::quick(object) {
         Quick::Int(value) => {
             let word = value.cast_unsigned();
@@ -41,14 +41,14 @@ pub(crate) fn quick_hash<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> Op
 
 /// The hash of any object; [`None`] for a null that the filter's system does not hash.
 #[inline(never)]
-pub(crate) fn hash_object<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> PyResult<Option<E::Hash>> {
+pub(crate) fn hash_object<E: Keys>(engine: &E, object: &Bound<'_, PyAny>) -> PyResult<Option<E::Hash>> {
     match key(object, E::ENCODING, &mut Vec::new())? {
         Key::Word(word) => {
             // A float is a word too.
-            if let Some(why) = engine.integers_only() {
-                if !object.hasattr(intern!(object.py(), "__index__"))? {
-                    return Err(PyTypeError::new_err(why));
-                }
+            if let Some(why) = engine.integers_only()
+                && !object.hasattr(intern!(object.py(), "__index__"))?
+            {
+                return Err(PyTypeError::new_err(why));
             }
             engine.check(word)?;
             Ok(Some(engine.hash_word(word)))
@@ -74,7 +74,7 @@ pub(crate) enum Task {
 
 impl Task {
     /// Does it with hashes. `out` has an answer for each, or none for [`Task::Add`].
-    fn by_hash<E: Engine>(self, engine: &E, hashes: &[E::Hash], out: &mut [u8]) -> Result<usize, Fault> {
+    fn by_hash<E: Engine>(self, engine: &E, hashes: &[E::Hash], out: &mut [u8]) -> PyResult<usize> {
         let mut total = 0;
         if self == Self::Add {
             return engine.insert_many(hashes);
@@ -101,7 +101,7 @@ impl Task {
         hashes: &mut [E::Hash],
         is_null: impl Fn(usize) -> bool,
         out: &mut [u8],
-    ) -> Result<usize, Fault> {
+    ) -> PyResult<usize> {
         let present: Vec<usize> = (0..hashes.len()).filter(|&i| !is_null(i)).collect();
         for (to, &from) in present.iter().enumerate() {
             hashes[to] = hashes[from];
@@ -127,8 +127,7 @@ impl Task {
         if let (Some(why), true) = (engine.integers_only(), !column.is_integers() || column.valid.is_some()) {
             return Err(PyTypeError::new_err(why));
         }
-        column.check(engine)?;
-        let dictionary = column.prepare(engine);
+        let keys = Hashing::checked(engine, column)?;
         let piece = PIECE * threads;
         // Fewer keys for each take less time than a thread: 100,000 by two took as long as by one.
         let workers = threads.min(column.len.min(piece) / (64 * CHUNK)).max(1);
@@ -145,9 +144,9 @@ impl Task {
             let range = start..column.len.min(start + piece);
             let out = outs.next().unwrap_or_default();
             total += match &pool {
-                Some(pool) => pool.install(|| add_by_pool(engine, column, &dictionary, range, threads * BULK)),
-                None if workers == 1 => self.by_part(engine, column, &dictionary, range, out)?,
-                None => self.by_threads(engine, column, &dictionary, range, workers, out)?,
+                Some(pool) => pool.install(|| add_by_pool(&keys, range, threads * BULK)),
+                None if workers == 1 => self.by_part(&keys, range, out)?,
+                None => self.by_threads(&keys, range, workers, out)?,
             };
         }
         Ok(total)
@@ -155,62 +154,40 @@ impl Task {
 
     fn by_threads<E: Engine>(
         self,
-        engine: &E,
-        column: &Column<'_>,
-        dictionary: &[E::Hash],
+        keys: &Hashing<'_, E>,
         range: Range<usize>,
         workers: usize,
         out: &mut [u8],
-    ) -> Result<usize, Fault> {
+    ) -> PyResult<usize> {
         let part = range.len().div_ceil(workers);
         let mut outs = out.chunks_mut(part);
-        thread::scope(|scope| {
-            let workers: Vec<_> = range
-                .clone()
-                .step_by(part)
-                .map(|start| {
-                    let out = outs.next().unwrap_or_default();
-                    let range = start..range.end.min(start + part);
-                    scope.spawn(move || self.by_part(engine, column, dictionary, range, out))
-                })
-                .collect();
-            let results = workers.into_iter().map(|worker| match worker.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            // All are joined, also after an error.
-            results.collect::<Vec<_>>().into_iter().sum()
-        })
+        let parts = range.clone().step_by(part).map(|start| {
+            let out = outs.next().unwrap_or_default();
+            let range = start..range.end.min(start + part);
+            move || self.by_part(keys, range, out)
+        });
+        in_threads(parts).into_iter().sum()
     }
 
-    fn by_part<E: Engine>(
-        self,
-        engine: &E,
-        column: &Column<'_>,
-        dictionary: &[E::Hash],
-        range: Range<usize>,
-        out: &mut [u8],
-    ) -> Result<usize, Fault> {
-        if let (Values::Words(words), None) = (&column.values, column.valid) {
-            let words = &words[range.clone()];
-            if self == Self::Add {
-                if let Some(result) = engine.insert_words(words) {
-                    return result;
-                }
-            }
+    fn by_part<E: Engine>(self, keys: &Hashing<'_, E>, range: Range<usize>, out: &mut [u8]) -> PyResult<usize> {
+        let (engine, column) = (keys.engine, keys.column);
+        if self == Self::Add
+            && let (Values::Words(words), None) = (&column.values, column.valid)
+            && let Some(result) = engine.insert_words(&words[range.clone()])
+        {
+            return result;
         }
         let size = if self == Self::Add { BULK } else { CHUNK };
         let mut hashes = vec![E::Hash::default(); size.min(range.len())];
         let mut total = 0;
         for start in range.clone().step_by(size) {
-            let len = size.min(range.end - start);
-            column.hash(engine, dictionary, start, &mut hashes[..len]);
+            let hashes = &mut hashes[..size.min(range.end - start)];
+            keys.hash(start, hashes);
             let out = if self == Self::Add {
                 &mut [][..]
             } else {
-                &mut out[start - range.start..][..len]
+                &mut out[start - range.start..][..hashes.len()]
             };
-            let hashes = &mut hashes[..len];
             total += if E::ENCODING != Encoding::Python && column.may_have_nulls() {
                 self.by_present(engine, hashes, |i| column.is_null(start + i), out)?
             } else {
@@ -250,22 +227,28 @@ pub(crate) fn pool(threads: usize) -> PyResult<rayon::ThreadPool> {
     pool.map_err(|error| PyOSError::new_err(format!("threads={threads}: {error}")))
 }
 
+/// Runs each of these in a thread of its own; returns the results in order.
+pub(crate) fn in_threads<R: Send>(all: impl Iterator<Item = impl FnOnce() -> R + Send>) -> Vec<R> {
+    thread::scope(|scope| {
+        let workers: Vec<_> = all.map(|run| scope.spawn(run)).collect();
+        let results = workers.into_iter().map(|worker| match worker.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        results.collect()
+    })
+}
+
 /// Adds a range of a column's keys by all threads of this pool: hashes up to `most` of them, and
 /// inserts these. Returns how many were new.
-fn add_by_pool<E: Engine>(
-    engine: &E,
-    column: &Column<'_>,
-    dictionary: &[E::Hash],
-    range: Range<usize>,
-    most: usize,
-) -> usize {
+fn add_by_pool<E: Engine>(keys: &Hashing<'_, E>, range: Range<usize>, most: usize) -> usize {
     let mut hashes = vec![E::Hash::default(); most.min(range.len())];
     let mut added = 0;
     for start in range.clone().step_by(most) {
         let hashes = &mut hashes[..most.min(range.end - start)];
         let parts = hashes.par_chunks_mut(HASHED).enumerate();
-        parts.for_each(|(i, part)| column.hash(engine, dictionary, start + i * HASHED, part));
-        added += engine.insert_many_by_pool(hashes);
+        parts.for_each(|(i, part)| keys.hash(start + i * HASHED, part));
+        added += keys.engine.insert_many_by_pool(hashes);
     }
     added
 }

@@ -15,7 +15,6 @@ from ._lanebloom import (
     WindowedBloomFilter,
     __version__,
     _restore,
-    _restore_bank,
     key_bytes,
 )
 

@@ -150,8 +150,6 @@ class Filter:
         >>> "a" in f, "a" in g
         (False, True)
         """
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: Any, /) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
     def to_bytes(self) -> bytes:
@@ -180,16 +178,7 @@ class Filter:
 # The methods that not every filter has are in Filter, and raise a TypeError.
 @type_check_only
 class _United(Filter):
-    def update(self, *others: Union[_Keys, Self]) -> None:
-        """Add all keys of each argument: a list or another iterable of keys, an array, or a filter.
-
-        A filter whose keys are too many for this one's rate is a ValueError, as with |= and |.
-
-        >>> f = BloomFilter(1000)
-        >>> f.update(["a", "b"], range(10))
-        >>> "b" in f, 9 in f, 10 in f
-        (True, True, False)
-        """
+    def update(self, *others: Union[_Keys, Self]) -> None: ...
     def __or__(self, other: Self, /) -> Self: ...
     def __ior__(self, other: Self, /) -> Self: ...
 
@@ -647,17 +636,6 @@ class FilterBank:
         >>> [(int(row), int(column)) for row, column in zip(rows, columns)]
         [(1, 3), (1, 7), (2, 3)]
         """
-    def any(self, key: Any) -> bool:
-        """Whether any column may have a key.
-
-        >>> bank = FilterBank(64, 1000, 1e-6)
-        >>> bank.add(3, "ann")
-        True
-        >>> bank.any("ann"), bank.any("eve"), bank.count("ann"), bank.count("eve")
-        (True, False, 1, 0)
-        """
-    def count(self, key: Any) -> int:
-        """The number of columns that may have a key."""
     def contains(self, column: int, key: Any) -> bool:
         """Whether a column may have a key."""
     def to_filter(self, column: int) -> BloomFilter:
@@ -706,8 +684,6 @@ class FilterBank:
         """The secret key, 16 bytes, of a bank made with secret=True. Keep it as you keep passwords."""
     def copy(self) -> Self:
         """A copy."""
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: Any, /) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
     def to_bytes(self) -> bytes:
@@ -738,5 +714,4 @@ def key_bytes(key: Any, /) -> bytes:
     """
 def _restore(
     class_: str, data: bytes, secret: Optional[bytes], key: _KeyFunction, int_bytes: int
-) -> Filter: ...
-def _restore_bank(data: Buffer, secret: Optional[bytes], key: _KeyFunction) -> FilterBank: ...
+) -> Union[Filter, FilterBank]: ...

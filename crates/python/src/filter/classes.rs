@@ -4,26 +4,36 @@ use super::{
     Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
     SplitBlockBloomFilter, StaticFilter, WindowedBloomFilter,
 };
-use crate::any::{Any, check_int_bytes, guava, hasher_of, incompatible, read_limit, spark, split_block, unreadable};
-use crate::arguments::{self, FilePath, JavaInt, Number, Secret, SecretKey, Span, open, open_regular};
+use crate::any::{Any, guava, hasher_of, peek, spark, split_block, unreadable};
+use crate::arguments::{self, FilePath, IntBytes, Number, Secret, SecretKey, Span, open_regular};
 use crate::engine::{Foreign, build_error};
-use crate::ffi::Buffer;
 use crate::source::hashes;
 use crate::task::{BULK, hash_object, pool};
-use lanebloom::codec::SnapshotHeader;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{
-    AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, WindowedBloom, fuse,
+    AnyFilter, BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, WindowedBloom,
 };
 use lanebloom_formats::spark::Version;
 use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use std::io::{BufReader, Read};
 
-/// The two parts of a new object.
-fn parts<C: pyo3::PyClass<BaseType = Filter>>(any: Any, key: Option<Py<PyAny>>, class: C) -> PyClassInitializer<C> {
-    PyClassInitializer::from(Filter::new(any, key)).add_subclass(class)
+/// The two parts of a new object, whose filter was built.
+fn parts<C: pyo3::PyClass<BaseType = Filter>>(
+    built: Result<Any, BuildError>,
+    key: Option<Py<PyAny>>,
+    class: C,
+) -> PyResult<PyClassInitializer<C>> {
+    let any = built.map_err(build_error)?;
+    Ok(PyClassInitializer::from(Filter::new(any, key)).add_subclass(class))
+}
+
+/// Fails for a key that was not there.
+fn check_removed(was_there: bool, key: &Bound<'_, PyAny>) -> PyResult<()> {
+    match was_there {
+        true => Ok(()),
+        false => Err(PyKeyError::new_err(key.clone().unbind())),
+    }
 }
 
 #[pymethods]
@@ -42,11 +52,7 @@ impl BloomFilter {
             .expected_keys(expected.0)
             .false_positive_rate(rate);
         let filter = builder.hasher(arguments::hasher(hasher, seed, secret)?).build();
-        Ok(parts(
-            Any::own(AnyFilter::Bloom(filter.map_err(build_error)?)),
-            key,
-            Self,
-        ))
+        parts(filter.map(AnyFilter::Bloom).map(Any::Own), key, Self)
     }
 
     /// A read-only filter in a file that save() wrote: it is not read but mapped, so that processes
@@ -57,32 +63,16 @@ impl BloomFilter {
     #[staticmethod]
     #[pyo3(signature = (path, /, *, secret=None, key=None))]
     fn mmap(py: Python<'_>, path: FilePath, secret: Option<SecretKey>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let mut file = open_regular(&path.0)?;
-        let mut head = Vec::new();
-        file.by_ref().take(SnapshotHeader::LEN as u64).read_to_end(&mut head)?;
-        let header = SnapshotHeader::peek(&head).map_err(unreadable)?;
-        let hasher = hasher_of(&header, secret.map(|key| key.0))?;
-        // Only a bitmap has no hasher, and a bitmap cannot be a view.
-        let hasher = hasher.unwrap_or(AnyHasher::Prehashed);
+        let file = open_regular(&path.0)?;
+        let hasher = hasher_of(&peek(&file)?.0, secret.map(|key| key.0))?;
         // SAFETY: the caller's promise, as documented.
-        let any = unsafe { BloomView::map_with(&file, hasher).map(|view| Any::View(Box::new(view))) };
-        let any = any.map_err(unreadable)?;
-        Filter::new(any, key).into_object(py)
+        let view = unsafe { BloomView::map_with(&file, hasher) };
+        Filter::new(Any::View(view.map_err(unreadable)?), key).into_object(py)
     }
 
     /// An estimate of the number of keys in both filters.
     fn approx_intersection_len(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<usize> {
-        let [a, b] = slf
-            .as_super()
-            .get()
-            .any
-            .blooms(&other.as_super().get().any)
-            .ok_or_else(|| {
-                PyTypeError::new_err(
-                    "the estimate takes two filters in memory with one hasher, both with a secret or both without one",
-                )
-            })?;
-        a.estimated_intersection_len(b).map_err(incompatible)
+        slf.as_super().get().both(other.as_super(), Any::intersection_len)
     }
 }
 
@@ -106,11 +96,7 @@ impl ScalableBloomFilter {
             builder = builder.max_bytes(max_bytes.0);
         }
         let filter = builder.hasher(arguments::hasher(hasher, seed, secret)?).build();
-        Ok(parts(
-            Any::own(AnyFilter::Scalable(filter.map_err(build_error)?)),
-            key,
-            Self,
-        ))
+        parts(filter.map(AnyFilter::Scalable).map(Any::Own), key, Self)
     }
 }
 
@@ -138,19 +124,13 @@ impl WindowedBloomFilter {
             Some(Span(window)) => builder.window(window),
         };
         let filter = builder.hasher(arguments::hasher(hasher, seed, secret)?).build();
-        Ok(parts(
-            Any::own(AnyFilter::Windowed(filter.map_err(build_error)?)),
-            key,
-            Self,
-        ))
+        parts(filter.map(AnyFilter::Windowed).map(Any::Own), key, Self)
     }
 
     /// Forget the oldest generation of keys now.
     fn rotate(slf: &Bound<'_, Self>) {
-        if let Any::Own(filter) = &slf.as_super().get().any {
-            if let AnyFilter::Windowed(filter) = &**filter {
-                filter.rotate();
-            }
+        if let Any::Own(AnyFilter::Windowed(filter)) = &*slf.as_super().get().any {
+            filter.rotate();
         }
     }
 }
@@ -164,13 +144,10 @@ impl Cuckoo {
     ) -> PyResult<R> {
         let this = slf.as_super().get();
         this.keyed(key, |key| {
-            let Any::Own(own) = &this.any else {
+            let Any::Own(own @ AnyFilter::Cuckoo(filter)) = &*this.any else {
                 return Ok(R::default());
             };
-            let AnyFilter::Cuckoo(filter) = &**own else {
-                return Ok(R::default());
-            };
-            Ok(hash_object(&**own, key)?.map_or_else(R::default, |hash| f(filter, hash)))
+            Ok(hash_object(own, key)?.map_or_else(R::default, |hash| f(filter, hash)))
         })
     }
 }
@@ -191,11 +168,7 @@ impl Cuckoo {
             .expected_keys(expected.0)
             .false_positive_rate(rate);
         let filter = builder.hasher(arguments::hasher(hasher, seed, secret)?).build();
-        Ok(parts(
-            Any::own(AnyFilter::Cuckoo(filter.map_err(build_error)?)),
-            key,
-            Self,
-        ))
+        parts(filter.map(AnyFilter::Cuckoo).map(Any::Own), key, Self)
     }
 
     /// Remove a key, or one of its copies; returns whether it was there.
@@ -205,11 +178,7 @@ impl Cuckoo {
 
     /// Remove a key, or one of its copies; a KeyError if it is not there.
     fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        if Self::discard(slf, key)? {
-            Ok(())
-        } else {
-            Err(PyKeyError::new_err(key.clone().unbind()))
-        }
+        check_removed(Self::discard(slf, key)?, key)
     }
 
     /// How often a key was added and not removed; more at the rate of false positives.
@@ -218,33 +187,17 @@ impl Cuckoo {
     }
 
     fn __len__(slf: &Bound<'_, Self>) -> usize {
-        slf.as_super().get().any.len() as usize
+        slf.as_super().get().any.len()
     }
 }
 
 impl StaticFilter {
     fn filter<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a lanebloom::StaticFilter<AnyHasher>> {
-        if let Any::Own(filter) = &slf.as_super().get().any {
-            if let AnyFilter::Static(filter) = &**filter {
-                return Ok(filter);
-            }
+        match &*slf.as_super().get().any {
+            Any::Own(AnyFilter::Static(filter)) => Ok(filter),
+            _ => Err(PyTypeError::new_err("no StaticFilter")),
         }
-        Err(PyTypeError::new_err("no StaticFilter"))
     }
-}
-
-/// Builds a filter of these hashes by up to `threads` threads.
-fn build(
-    builder: fuse::Builder<AnyHasher>,
-    hashes: &[u64],
-    threads: usize,
-) -> PyResult<lanebloom::StaticFilter<AnyHasher>> {
-    let filter = if threads > 1 && hashes.len() >= BULK {
-        pool(threads)?.install(|| builder.par_build_from_hashes(hashes))
-    } else {
-        builder.build_from_hashes(hashes)
-    };
-    filter.map_err(build_error)
 }
 
 #[pymethods]
@@ -273,8 +226,13 @@ impl StaticFilter {
         // What is wrong with them is known before all keys are hashed.
         builder.clone().build_from_hashes(&[]).map_err(build_error)?;
         let hashes = hashes(hasher, key.as_ref(), keys, threads.0)?;
-        let filter = keys.py().detach(|| build(builder, &hashes, threads.0))?;
-        Ok(parts(Any::own(AnyFilter::Static(filter)), key, Self))
+        let filter = keys.py().detach(|| {
+            Ok::<_, PyErr>(match threads.0 {
+                2.. if hashes.len() >= BULK => pool(threads.0)?.install(|| builder.par_build_from_hashes(&hashes)),
+                _ => builder.build_from_hashes(&hashes),
+            })
+        })?;
+        parts(filter.map(AnyFilter::Static).map(Any::Own), key, Self)
     }
 
     /// The bits of each key's fingerprint.
@@ -290,14 +248,14 @@ impl StaticFilter {
     }
 
     fn __len__(slf: &Bound<'_, Self>) -> usize {
-        slf.as_super().get().any.len() as usize
+        slf.as_super().get().any.len()
     }
 }
 
 impl Bitmap {
     fn bits<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a ConcurrentBitmap> {
-        match &slf.as_super().get().any {
-            Any::Bitmap(bitmap) => Ok(bitmap),
+        match &*slf.as_super().get().any {
+            Any::Own(AnyFilter::Bitmap(bitmap)) => Ok(bitmap),
             _ => Err(PyTypeError::new_err("no bitmap")),
         }
     }
@@ -308,28 +266,24 @@ impl Bitmap {
     #[new]
     #[pyo3(signature = (bound, *, key=None))]
     fn new(bound: Number<u64>, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
-        Ok(parts(
-            Any::Bitmap(ConcurrentBitmap::new(bound.0).map_err(build_error)?),
-            key,
-            Self,
-        ))
+        let filter = ConcurrentBitmap::new(bound.0);
+        parts(filter.map(AnyFilter::Bitmap).map(Any::Own), key, Self)
     }
 
     /// Remove an integer; returns whether it was there.
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let bits = Self::bits(slf)?;
-        slf.as_super().get().keyed(key, |key| {
-            Ok(hash_object(bits, key)?.is_some_and(|hash| bits.remove(hash)))
+        let this = slf.as_super().get();
+        this.keyed(key, |key| {
+            let Any::Own(own @ AnyFilter::Bitmap(bits)) = &*this.any else {
+                return Ok(false);
+            };
+            Ok(hash_object(own, key)?.is_some_and(|hash| bits.remove(hash)))
         })
     }
 
     /// Remove an integer; a KeyError if it is not there.
     fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        if Self::discard(slf, key)? {
-            Ok(())
-        } else {
-            Err(PyKeyError::new_err(key.clone().unbind()))
-        }
+        check_removed(Self::discard(slf, key)?, key)
     }
 
     fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
@@ -377,55 +331,47 @@ impl Positions {
 #[pymethods]
 impl GuavaBloomFilter {
     #[new]
-    #[pyo3(signature = (expected, rate=0.03, *, int_bytes=Number(8), key=None), text_signature = "(expected, rate=0.03, *, int_bytes=8, key=None)")]
+    #[pyo3(signature = (expected, rate=0.03, *, int_bytes=IntBytes(8), key=None), text_signature = "(expected, rate=0.03, *, int_bytes=8, key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
-        int_bytes: Number<usize>,
+        int_bytes: IntBytes,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let filter = GuavaBloom::with_capacity(expected.0, rate).map_err(build_error)?;
-        let int_bytes = check_int_bytes(int_bytes.0)?;
-        Ok(parts(Any::Guava(Foreign { filter, int_bytes }), key, Self))
+        let (filter, int_bytes) = (GuavaBloom::with_capacity(expected.0, rate), int_bytes.0);
+        parts(
+            filter.map(|filter| Any::Guava(Foreign { filter, int_bytes })),
+            key,
+            Self,
+        )
     }
 
     /// The filter that writeTo of Java or to_bytes wrote.
     #[staticmethod]
-    #[pyo3(signature = (data, /, *, int_bytes=Number(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
-    fn from_bytes(
-        py: Python<'_>,
-        data: &Bound<'_, PyAny>,
-        int_bytes: Number<usize>,
-        key: Option<Py<PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        let buffer = Buffer::of(data)?;
-        Filter::new(guava(buffer.bytes(), int_bytes.0, read_limit(buffer.bytes()))?, key).into_object(py)
+    #[pyo3(signature = (data, /, *, int_bytes=IntBytes(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
+    fn from_bytes(data: &Bound<'_, PyAny>, int_bytes: IntBytes, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        Filter::read_data(data, key, |reader, limit| guava(reader, int_bytes.0, limit))
     }
 
     /// Read a file that Java or save() wrote.
     #[staticmethod]
-    #[pyo3(signature = (path, /, *, int_bytes=Number(8), key=None, max_bytes=None), text_signature = "(path, /, *, int_bytes=8, key=None, max_bytes=None)")]
+    #[pyo3(signature = (path, /, *, int_bytes=IntBytes(8), key=None, max_bytes=None), text_signature = "(path, /, *, int_bytes=8, key=None, max_bytes=None)")]
     fn load(
         py: Python<'_>,
         path: FilePath,
-        int_bytes: Number<usize>,
+        int_bytes: IntBytes,
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        let any = py.detach(|| {
-            guava(
-                BufReader::new(open(&path.0)?),
-                int_bytes.0,
-                max_bytes.map_or(usize::MAX, |most| most.0),
-            )
-        })?;
-        Filter::new(any, key).into_object(py)
+        Filter::read_file(py, path, max_bytes, key, |reader, limit| {
+            guava(reader, int_bytes.0, limit)
+        })
     }
 }
 
 impl SparkBloomFilter {
     fn filter<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a SparkBloom> {
-        match &slf.as_super().get().any {
+        match &*slf.as_super().get().any {
             Any::Spark(foreign) => Ok(&foreign.filter),
             _ => Err(PyTypeError::new_err("no filter of Spark")),
         }
@@ -435,12 +381,12 @@ impl SparkBloomFilter {
 #[pymethods]
 impl SparkBloomFilter {
     #[new]
-    #[pyo3(signature = (expected, rate=0.03, *, version=Number(2), seed=JavaInt(0), key=None), text_signature = "(expected, rate=0.03, *, version=2, seed=0, key=None)")]
+    #[pyo3(signature = (expected, rate=0.03, *, version=Number(2), seed=Number(0), key=None), text_signature = "(expected, rate=0.03, *, version=2, seed=0, key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
         version: Number<u32>,
-        seed: JavaInt,
+        seed: Number<i32>,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let version = match version.0 {
@@ -450,8 +396,12 @@ impl SparkBloomFilter {
         };
         let builder = SparkBloom::builder().expected_keys(expected.0);
         let builder = builder.false_positive_rate(rate).version(version).seed(seed.0);
-        let filter = builder.build().map_err(build_error)?;
-        Ok(parts(Any::Spark(Foreign { filter, int_bytes: 8 }), key, Self))
+        let filter = builder.build();
+        parts(
+            filter.map(|filter| Any::Spark(Foreign { filter, int_bytes: 8 })),
+            key,
+            Self,
+        )
     }
 
     /// The version of Spark's format, 1 or 2.
@@ -472,9 +422,8 @@ impl SparkBloomFilter {
     /// The filter that writeTo of Java or to_bytes wrote.
     #[staticmethod]
     #[pyo3(signature = (data, /, *, key=None))]
-    fn from_bytes(py: Python<'_>, data: &Bound<'_, PyAny>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let buffer = Buffer::of(data)?;
-        Filter::new(spark(buffer.bytes(), read_limit(buffer.bytes()))?, key).into_object(py)
+    fn from_bytes(data: &Bound<'_, PyAny>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        Filter::read_data(data, key, spark)
     }
 
     /// Read a file that Java or save() wrote.
@@ -486,25 +435,26 @@ impl SparkBloomFilter {
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        let limit = max_bytes.map_or(usize::MAX, |most| most.0);
-        let any = py.detach(|| spark(BufReader::new(open(&path.0)?), limit))?;
-        Filter::new(any, key).into_object(py)
+        Filter::read_file(py, path, max_bytes, key, spark)
     }
 }
 
 #[pymethods]
 impl SplitBlockBloomFilter {
     #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, int_bytes=Number(8), key=None), text_signature = "(expected, rate=0.01, *, int_bytes=8, key=None)")]
+    #[pyo3(signature = (expected, rate=0.01, *, int_bytes=IntBytes(8), key=None), text_signature = "(expected, rate=0.01, *, int_bytes=8, key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
-        int_bytes: Number<usize>,
+        int_bytes: IntBytes,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let filter = SplitBlockBloom::with_parquet_rate(expected.0, rate).map_err(build_error)?;
-        let int_bytes = check_int_bytes(int_bytes.0)?;
-        Ok(parts(Any::SplitBlock(Foreign { filter, int_bytes }), key, Self))
+        let (filter, int_bytes) = (SplitBlockBloom::with_parquet_rate(expected.0, rate), int_bytes.0);
+        parts(
+            filter.map(|filter| Any::SplitBlock(Foreign { filter, int_bytes })),
+            key,
+            Self,
+        )
     }
 
     /// The filter in a Parquet file's bytes, header and bits: as many bytes from
@@ -516,38 +466,29 @@ impl SplitBlockBloomFilter {
     /// >>> f == SplitBlockBloomFilter.from_bytes(f.to_bytes() + b"more", prefix=True)
     /// True
     #[staticmethod]
-    #[pyo3(signature = (data, /, *, int_bytes=Number(8), key=None, prefix=false), text_signature = "(data, /, *, int_bytes=8, key=None, prefix=False)")]
+    #[pyo3(signature = (data, /, *, int_bytes=IntBytes(8), key=None, prefix=false), text_signature = "(data, /, *, int_bytes=8, key=None, prefix=False)")]
     fn from_bytes(
-        py: Python<'_>,
         data: &Bound<'_, PyAny>,
-        int_bytes: Number<usize>,
+        int_bytes: IntBytes,
         key: Option<Py<PyAny>>,
         prefix: bool,
     ) -> PyResult<Py<PyAny>> {
-        Filter::new(split_block(Buffer::of(data)?.bytes(), int_bytes.0, prefix)?, key).into_object(py)
+        Filter::read_data(data, key, |reader, limit| {
+            split_block(reader, int_bytes.0, limit, prefix)
+        })
     }
 
     /// Read a file that save() wrote.
     #[staticmethod]
-    #[pyo3(signature = (path, /, *, int_bytes=Number(8), key=None, max_bytes=None), text_signature = "(path, /, *, int_bytes=8, key=None, max_bytes=None)")]
+    #[pyo3(signature = (path, /, *, int_bytes=IntBytes(8), key=None, max_bytes=None), text_signature = "(path, /, *, int_bytes=8, key=None, max_bytes=None)")]
     fn load(
         py: Python<'_>,
         path: FilePath,
-        int_bytes: Number<usize>,
+        int_bytes: IntBytes,
         key: Option<Py<PyAny>>,
-        max_bytes: Option<Number<u64>>,
+        max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        let any = py.detach(|| {
-            let limit = max_bytes.map_or(u64::MAX, |most| most.0);
-            let mut bytes = Vec::new();
-            open(&path.0)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-            if bytes.len() as u64 > limit {
-                return Err(PyValueError::new_err(format!(
-                    "the file has more than max_bytes={limit}"
-                )));
-            }
-            split_block(&bytes, int_bytes.0, false)
-        })?;
-        Filter::new(any, key).into_object(py)
+        let read = |reader: &mut dyn std::io::Read, limit| split_block(reader, int_bytes.0, limit, false);
+        Filter::read_file(py, path, max_bytes, key, read)
     }
 }
