@@ -1,10 +1,24 @@
 """What several tests share."""
 
+import copy
+import faulthandler
 import os
 import pathlib
+import pickle
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+
+# The command `lanebloom`, which ci/python.sh builds.
+COMMAND = os.environ.get("LANEBLOOM_COMMAND") or shutil.which("lanebloom")
+needs_command = pytest.mark.skipif(not COMMAND, reason="needs the command: set LANEBLOOM_COMMAND")
 
 ROOT = pathlib.Path(os.environ.get("LANEBLOOM_ROOT") or pathlib.Path(__file__).parents[3])
 SECRET = b"s" * 16
+THREADS = 8
 
 
 def options(f):
@@ -27,3 +41,54 @@ def is_refused(read, data):
     except (ValueError, MemoryError):
         return True
     return False
+
+
+def command(*arguments, text=None, **options):
+    """What the command did with these arguments."""
+    text = text if text is None else text.encode()
+    return subprocess.run([COMMAND, "--quiet", *arguments], input=text, stdout=subprocess.PIPE, **options)
+
+
+def copies(f, path, reads):
+    """The filter from each place that keeps one: copies, pickles, bytes, a file, by the classes that read it."""
+    f.save(path)
+    assert os.listdir(path.parent) == [path.name]
+    yield from (f.copy(), copy.copy(f), copy.deepcopy(f))
+    yield from (pickle.loads(pickle.dumps(f, protocol)) for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1))
+    for cls in reads:
+        yield from (cls.from_bytes(data, **options(f)) for data in (f.to_bytes(), bytearray(f.to_bytes())))
+        yield from (cls.load(place, **options(f)) for place in (path, str(path), os.fsencode(path)))
+
+
+def together(work, threads=THREADS):
+    """Runs work(0), work(1) and so on at once; the first error is the caller's."""
+    barrier, errors = threading.Barrier(threads), []
+
+    def run(number):
+        try:
+            barrier.wait()
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    running = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(300)
+        if thread.is_alive():
+            faulthandler.dump_traceback()
+            pytest.fail("threads wait for each other")
+    if errors:
+        raise errors[0]
+
+
+def steps_beside(work):
+    """How often this thread runs while another one works: seldom, if that one keeps the interpreter's lock."""
+    steps, thread = 0, threading.Thread(target=work)
+    thread.start()
+    while thread.is_alive():
+        steps += 1
+        time.sleep(0.001)
+    thread.join()
+    return steps

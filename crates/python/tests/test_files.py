@@ -1,12 +1,9 @@
 """Files, bytes, pickles and copies; files of the Rust crate and of the command; hostile bytes."""
 
-import copy
 import hashlib
 import json
 import os
 import pickle
-import shutil
-import subprocess
 import threading
 
 import pytest
@@ -22,7 +19,7 @@ from lanebloom import (
     SplitBlockBloomFilter,
     WindowedBloomFilter,
 )
-from common import ROOT, SECRET, damaged, options
+from common import ROOT, SECRET, command, copies, damaged, needs_command, options
 from test_sets import MAKERS, ident, of
 
 KEYS = [3, 7, 900]
@@ -35,33 +32,12 @@ def base(f):
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=ident)
-def test_bytes_and_files_come_back(make, tmp_path):
+def test_bytes_files_pickles_and_copies_come_back(make, tmp_path):
     f = of(make, KEYS)
-    path = tmp_path / "filter"
-    f.save(path)
-    assert os.listdir(tmp_path) == ["filter"]
-    for cls in base(f), type(f):
-        for g in (
-            cls.from_bytes(f.to_bytes(), **options(f)),
-            cls.load(path, **options(f)),
-            cls.load(str(path), **options(f)),
-        ):
-            assert type(g) is type(f) and g == f
-            assert 7 in g and 8 not in g
-            assert g.add(8) and 8 not in f
-    assert cls.from_bytes(bytearray(f.to_bytes()), **options(f)) == f
-
-
-@pytest.mark.parametrize("make", MAKERS, ids=ident)
-@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_pickles_come_back(make, protocol):
-    f = of(make, KEYS)
-    g = pickle.loads(pickle.dumps(f, protocol))
-    assert type(g) is type(f) and g == f and g.secret == f.secret
-    for g in copy.copy(f), copy.deepcopy(f):
-        assert g == f
-        g.add(8)
-        assert 8 not in f
+    for g in copies(f, tmp_path / "filter", [base(f), type(f)]):
+        assert type(g) is type(f) and g == f and g.secret == f.secret
+        assert 7 in g and 8 not in g
+        assert g.add(8) and 8 not in f
 
 
 def test_pickles_keep_the_function_and_the_bytes_of_integers():
@@ -206,7 +182,7 @@ def test_hostile_pickles_are_errors():
     import lanebloom
 
     for arguments in [
-        ("BloomFilter", b"junk", None, None, 0),
+        ("BloomFilter", b"junk", None, None, 8),
         ("GuavaBloomFilter", b"\1\5\xff\xff\xff\xff" + bytes(8), None, None, 8),
         ("GuavaBloomFilter", b"\1\5\x7f\xff\xff\xff" + bytes(8), None, None, 8),
         ("SparkBloomFilter", b"\0\0\0\3" + bytes(20), None, None, 8),
@@ -355,18 +331,12 @@ def test_filters_for_parquet_keep_their_rate(expected, rate):
     assert f.current_rate <= 1.2 * rate
 
 
-def command():
-    """The command `lanebloom` that ci/python.sh builds."""
-    return os.environ.get("LANEBLOOM_COMMAND") or shutil.which("lanebloom")
-
-
-@pytest.mark.skipif(not command(), reason="needs the command: set LANEBLOOM_COMMAND")
+@needs_command
 def test_the_command_and_python_read_each_other(tmp_path):
     keys = [f"https://example.org/{i}" for i in range(1000)] + ["grün"]
-    lines = "".join(key + "\n" for key in keys)
 
-    def run(*arguments, text=lines):
-        return subprocess.run([command(), "-q", *arguments], input=text.encode(), stdout=subprocess.PIPE)
+    def run(*arguments, text="".join(key + "\n" for key in keys)):
+        return command(*arguments, text=text)
 
     built = tmp_path / "built"
     assert run("build", "--expected", "2000", "-o", str(built)).returncode == 0

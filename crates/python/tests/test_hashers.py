@@ -1,13 +1,12 @@
 """The argument hasher: the hashes of "fast", and keys that are hashes."""
 
 import array
-import os
 import pickle
-import subprocess
 
 import numpy as np
 import pytest
 
+from common import command, needs_command
 from lanebloom import (
     Bitmap,
     BloomFilter,
@@ -214,18 +213,17 @@ def test_arguments_that_exclude_each_other(cls):
     assert Bitmap(10).hasher is None and GuavaBloomFilter(10).hasher is None
 
 
-@pytest.mark.skipif("LANEBLOOM_COMMAND" not in os.environ, reason="the command is not built")
+@needs_command
 def test_files_of_the_command(tmp_path):
     texts = [f"key {i}" for i in range(1000)]
     values = hashes(1000).tolist()
     for hasher, keys in ("murmur3", texts), ("fast", texts), ("prehashed", values):
         (tmp_path / "keys").write_text("".join(f"{key}\n" for key in keys))
-        command = [os.environ["LANEBLOOM_COMMAND"], "--quiet"]
-        build = [*command, "build", "keys", "-o", "filter", "--hasher", hasher, "--expected", "1000"]
-        subprocess.run(build, cwd=tmp_path, check=True)
+        build = ["build", "keys", "-o", "filter", "--hasher", hasher, "--expected", "1000"]
+        command(*build, cwd=tmp_path, check=True)
         f = BloomFilter.load(tmp_path / "filter")
         assert f.hasher == hasher and f.contains_many(keys).all()
         mine = BloomFilter(1000, 0.01, hasher=hasher)
         mine.update(keys)
         mine.save(tmp_path / "mine")
-        subprocess.run([*command, "query", "mine", "keys"], cwd=tmp_path, check=True)
+        command("query", "mine", "keys", cwd=tmp_path, check=True)

@@ -37,8 +37,8 @@ class Machine(RuleBasedStateMachine):
 
     filters = Bundle("filters")
 
-    def __init__(self):
-        super().__init__()
+    @invariant()
+    def count(self):
         COUNT["operations"] += 1
 
     @rule(target=filters, kind=st.integers(0, 3), secret=st.sampled_from([False, b"s" * 16]))
@@ -49,13 +49,11 @@ class Machine(RuleBasedStateMachine):
             lambda: WindowedBloomFilter(2000, 1e-7, secret=secret),
             lambda: CuckooFilter(2000, 1e-6, secret=secret),
         ]
-        COUNT["operations"] += 1
         return [make[kind](), set()]
 
     @rule(pair=filters, key=KEYS)
     def add(self, pair, key):
         f, model = pair
-        COUNT["operations"] += 1
         content = key_bytes(key)
         try:
             new = f.add(key)
@@ -68,7 +66,6 @@ class Machine(RuleBasedStateMachine):
     @rule(pair=filters, keys=LISTS, how=st.integers(0, 3))
     def add_some(self, pair, keys, how):
         f, model = pair
-        COUNT["operations"] += 1
         contents = [key_bytes(key) for key in keys]
         try:
             if how == 0:
@@ -90,7 +87,6 @@ class Machine(RuleBasedStateMachine):
     @rule(pair=filters, keys=LISTS)
     def look(self, pair, keys):
         f, model = pair
-        COUNT["operations"] += 1
         expected = [key_bytes(key) in model for key in keys]
         assert [key in f for key in keys] == expected
         assert f.contains_many(keys).tolist() == expected
@@ -98,7 +94,6 @@ class Machine(RuleBasedStateMachine):
     @rule(target=filters, pair=filters, how=st.integers(0, 3))
     def copy(self, pair, how):
         f, model = pair
-        COUNT["operations"] += 1
         extra = {"secret": f.secret} if f.secret else {}
         made = [
             f.copy,
@@ -111,7 +106,6 @@ class Machine(RuleBasedStateMachine):
 
     @rule(a=filters, b=filters)
     def unite(self, a, b):
-        COUNT["operations"] += 1
         (f, model), (g, other) = a, b
         try:
             f |= g
@@ -127,7 +121,6 @@ class Machine(RuleBasedStateMachine):
 
     @rule(a=filters, b=filters)
     def compare(self, a, b):
-        COUNT["operations"] += 1
         (f, model), (g, other) = a, b
         if isinstance(f, BloomFilter) and isinstance(g, BloomFilter) and f.secret == g.secret:
             assert not model <= other or f.issubset(g)
@@ -140,7 +133,6 @@ class Machine(RuleBasedStateMachine):
     @rule(pair=filters, key=KEYS)
     def remove(self, pair, key):
         f, model = pair
-        COUNT["operations"] += 1
         content = key_bytes(key)
         if isinstance(f, CuckooFilter):
             count = f.count(key)
@@ -152,7 +144,6 @@ class Machine(RuleBasedStateMachine):
     @rule(pair=filters, bad=st.sampled_from([[], {}, 1j, "\ud800", object()]))
     def refuse(self, pair, bad):
         f, model = pair
-        COUNT["operations"] += 1
         for call in f.add, f.__contains__, lambda bad: f.add_many([bad]):
             with pytest.raises((TypeError, ValueError)):
                 call(bad)
@@ -160,7 +151,6 @@ class Machine(RuleBasedStateMachine):
     @rule(pair=filters)
     def everything(self, pair):
         f, model = pair
-        COUNT["operations"] += 1
         assert f.contains_many(list(model)).all() if model else True
         repr(f), f.approx_len, f.current_rate
 

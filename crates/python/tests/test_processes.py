@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from common import steps_beside, together
 from lanebloom import Bitmap, BloomFilter, ScalableBloomFilter, WindowedBloomFilter
 
 numpy = pytest.importorskip("numpy")
@@ -22,24 +23,14 @@ numpy = pytest.importorskip("numpy")
 def test_threads_that_share_a_filter_lose_no_key(make):
     f = make()
     keys = numpy.arange(400_000).reshape(4, -1)
-    failures = []
 
-    def work(part):
-        try:
-            for chunk in numpy.array_split(part, 20):
-                f.add_many(chunk)
-                f.add(int(chunk[0]))
-                if not f.contains_many(chunk).all():
-                    failures.append(chunk[0])
-        except BaseException as error:
-            failures.append(error)
+    def work(number):
+        for chunk in numpy.array_split(keys[number], 20):
+            f.add_many(chunk)
+            f.add(int(chunk[0]))
+            assert f.contains_many(chunk).all()
 
-    threads = [threading.Thread(target=work, args=(part,)) for part in keys]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    together(work, threads=4)
     assert f.contains_many(keys.ravel(), threads=4).all()
 
 
@@ -115,22 +106,7 @@ def test_single_adds_beside_a_batch_lose_no_key(call, secret):
 def test_the_interpreter_runs_on_while_an_array_is_read():
     f = BloomFilter(2_000_000)
     keys = numpy.arange(20_000_000)
-    done = threading.Event()
-    thread = threading.Thread(target=lambda: (f.add_many(keys), done.set()))
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    try:
-        thread.start()
-        time.sleep(0.001)
-        steps = 0
-        # Only a thread that holds no lock lets this one come so often.
-        while not done.is_set():
-            steps += 1
-            time.sleep(0)
-        thread.join()
-    finally:
-        sys.setswitchinterval(interval)
-    assert steps > 100
+    assert steps_beside(lambda: f.add_many(keys)) > 10
 
 
 def test_more_threads_than_keys():

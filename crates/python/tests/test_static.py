@@ -1,15 +1,12 @@
 """StaticFilter: made of all keys at once."""
 
 import array
-import copy
-import os
 import pickle
 import random
-import subprocess
 
 import pytest
 
-from common import ROOT, SECRET, damaged, is_refused, options
+from common import ROOT, SECRET, command, copies, damaged, is_refused, needs_command, options
 from lanebloom import BloomFilter, Filter, StaticFilter
 
 MAKERS = [
@@ -103,12 +100,7 @@ def test_filters_of_no_keys_and_of_one():
 def test_bytes_files_pickles_and_copies_come_back(make, tmp_path):
     f = make([f"key {i}" for i in range(500)])
     path = tmp_path / "filter"
-    f.save(path)
-    made = [f.copy(), copy.copy(f), copy.deepcopy(f)]
-    made += [pickle.loads(pickle.dumps(f, protocol)) for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)]
-    for cls in Filter, StaticFilter:
-        made += [cls.from_bytes(f.to_bytes(), **options(f)), cls.load(path, **options(f))]
-    for g in made:
+    for g in copies(f, path, [Filter, StaticFilter]):
         assert type(g) is StaticFilter and g == f and g.hasher == f.hasher and g.secret == f.secret
         assert "key 499" in g and "other" not in g and len(g) == 500
     assert f != make(["key 1"]) and f != 3 and f != BloomFilter(500)
@@ -187,15 +179,13 @@ def test_a_file_of_the_rust_crate_is_read():
     assert type(f) is StaticFilter and f.bits == 11 and f.to_bytes() == path.read_bytes()
 
 
-@pytest.mark.skipif("LANEBLOOM_COMMAND" not in os.environ, reason="the command is not built")
+@needs_command
 def test_the_command_and_python_make_the_same_file(tmp_path):
     keys = [f"https://example.org/{i}" for i in range(3000)]
     (tmp_path / "keys").write_text("".join(f"{key}\n" for key in keys))
-    command = [os.environ["LANEBLOOM_COMMAND"], "--quiet"]
-    build = [*command, "build", "--static", "--rate", "0.001", "keys", "-o", "built"]
-    subprocess.run(build, cwd=tmp_path, check=True)
+    command("build", "--static", "--rate", "0.001", "keys", "-o", "built", cwd=tmp_path, check=True)
     ours = StaticFilter(keys, 0.001)
     ours.save(tmp_path / "ours")
     assert StaticFilter.load(tmp_path / "built") == ours
     assert (tmp_path / "built").read_bytes() == (tmp_path / "ours").read_bytes()
-    subprocess.run([*command, "query", "ours", "keys"], cwd=tmp_path, check=True)
+    command("query", "ours", "keys", cwd=tmp_path, check=True)
