@@ -309,7 +309,7 @@ impl<F> Deref for Foreign<F> {
 }
 
 macro_rules! foreign {
-    ($($filter:ident: $hash:ty, $encoding:ident;)*) => {$(
+    ($($filter:ident: $hash:ty, $encoding:ident, $hash_longs:expr;)*) => {$(
         impl Keys for Foreign<$filter> {
             type Hash = $hash;
             const ENCODING: Encoding = Encoding::$encoding;
@@ -337,16 +337,10 @@ macro_rules! foreign {
                 self.hash(bytes)
             }
             fn hash_words(&self, words: &[u64], out: &mut [$hash]) {
-                const TILE: usize = 512;
-                let (mut ints, mut longs) = ([0; TILE], [0; TILE]);
-                for (words, out) in words.chunks(TILE).zip(out.chunks_mut(TILE)) {
-                    if self.int_bytes == 4 {
-                        ints.iter_mut().zip(words).for_each(|(int, &word)| *int = word as i32);
-                        self.hash_batch(&ints[..words.len()], out);
-                    } else {
-                        longs.iter_mut().zip(words).for_each(|(long, &word)| *long = word.cast_signed());
-                        self.hash_batch(&longs[..words.len()], out);
-                    }
+                if self.int_bytes == 4 {
+                    by_tiles(words, out, |word| word as i32, |ints, out| self.hash_batch(ints, out));
+                } else {
+                    $hash_longs(self, words, out);
                 }
             }
             fn hash_slices(&self, keys: &[&[u8]], out: &mut [$hash]) {
@@ -375,7 +369,19 @@ macro_rules! foreign {
 }
 
 foreign! {
-    GuavaBloom: (u64, u64), Plain;
-    SplitBlockBloom: u64, Plain;
-    SparkBloom: spark::Hash, Spark;
+    GuavaBloom: (u64, u64), Plain, |filter: &Self, words, out| filter.hash_batch(words, out);
+    SplitBlockBloom: u64, Plain, |filter: &Self, words, out| filter.hash_batch(words, out);
+    // Spark's keys have a sign.
+    SparkBloom: spark::Hash, Spark,
+        |filter: &Self, words, out| by_tiles(words, out, u64::cast_signed, |longs, out| filter.hash_batch(longs, out));
+}
+
+/// Hashes what `key` makes of words, some at a time.
+fn by_tiles<K: Copy + Default, H>(words: &[u64], out: &mut [H], key: impl Fn(u64) -> K, hash: impl Fn(&[K], &mut [H])) {
+    const TILE: usize = 512;
+    let mut keys = [K::default(); TILE];
+    for (words, out) in words.chunks(TILE).zip(out.chunks_mut(TILE)) {
+        keys.iter_mut().zip(words).for_each(|(to, &word)| *to = key(word));
+        hash(&keys[..words.len()], out);
+    }
 }

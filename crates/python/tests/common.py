@@ -46,7 +46,7 @@ def is_refused(read, data):
 def command(*arguments, text=None, **options):
     """What the command did with these arguments."""
     text = text if text is None else text.encode()
-    return subprocess.run([COMMAND, "--quiet", *arguments], input=text, stdout=subprocess.PIPE, **options)
+    return subprocess.run([COMMAND, *arguments], input=text, stdout=subprocess.PIPE, **options)
 
 
 def copies(f, path, reads):
