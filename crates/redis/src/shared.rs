@@ -234,28 +234,8 @@
 //!
 //! # Examples
 //!
-//! `examples/shared_guard.rs` is three processes with a guard each: `CacheGuard::new(ids)`.
-//!
-//! ```no_run
-//! use lanebloom::{ConcurrentBloom, SipHash13};
-//! use lanebloom_redis::SharedBloom;
-//! use std::time::Duration;
-//!
-//! // Strangers request ids, so all nodes hash under one secret key, which is part
-//! // of their configuration.
-//! let secret = *b"16 random bytes!";
-//! let hasher = SipHash13::with_key(secret);
-//! let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
-//! let filter = builder.hasher(hasher).build()?;
-//! let server = redis::Client::open("redis://127.0.0.1/")?;
-//! let ids = SharedBloom::builder("ids")
-//!     .interval(Duration::from_millis(50))
-//!     .connect(server, filter)?;
-//! ids.insert("new");
-//! assert!(ids.contains("new"));
-//! ids.sync(Duration::from_secs(30))?; // from here on it is on the server
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! [`SharedBloom`] and [`SharedSet`] have short ones. `examples/shared_guard.rs` is three processes
+//! with a guard each: `CacheGuard::new(ids)`.
 
 mod deadline_socket;
 mod delta;
@@ -314,7 +294,7 @@ pub use window::exchange_window_over;
 /// let for_a_thread = std::sync::Arc::clone(ids.filter());
 /// for_a_thread.insert("ann");
 /// assert!(ids.contains("ann"));
-/// ids.sync(Duration::from_secs(30))?; // from here on it is on the server
+/// ids.sync(Duration::from_secs(30))?;
 /// assert!(ids.stats().pushed_bytes > 0 && ids.stats().last_error.is_none());
 /// assert!(!ids.is_lagging() && !ids.may_lack_keys());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -331,17 +311,21 @@ pub struct Shared<F> {
 /// # Examples
 ///
 /// ```no_run
-/// use lanebloom::ConcurrentBloom;
+/// use lanebloom::{ConcurrentBloom, SipHash13};
 /// use lanebloom_redis::SharedBloom;
 /// use std::time::Duration;
 ///
+/// // Strangers request ids, so all nodes hash under one secret key, which is part
+/// // of their configuration.
+/// let hasher = SipHash13::with_key(*b"16 random bytes!");
+/// let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
+/// let filter = builder.hasher(hasher).build()?;
 /// let server = redis::Client::open("redis://127.0.0.1/")?;
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
 /// let node =
 ///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
 /// let (one, other) = (node()?, node()?);
 /// one.insert("a");
-/// one.sync(Duration::from_secs(30))?;
+/// one.sync(Duration::from_secs(30))?; // from here on it is on the server
 /// other.sync(Duration::from_secs(30))?;
 /// assert!(other.contains("a"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

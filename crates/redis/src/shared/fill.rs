@@ -26,25 +26,6 @@ use std::sync::MutexGuard;
 use std::time::Duration;
 
 /// The result of [`fill_once`](SharedBloom::fill_once): the node that filled the set.
-///
-/// ```no_run
-/// use lanebloom::ConcurrentBloom;
-/// use lanebloom_redis::{SharedBloom, shared::Filled};
-/// use std::time::Duration;
-///
-/// let server = redis::Client::open("redis://127.0.0.1/")?;
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-/// let node =
-///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
-/// let fill = |ids: &ConcurrentBloom| {
-///     ids.insert("ann");
-///     Ok::<_, std::io::Error>(())
-/// };
-/// let minute = Duration::from_secs(60);
-/// assert_eq!(node()?.fill_once(minute, fill)?, Filled::Here);
-/// assert_eq!(node()?.fill_once(minute, fill)?, Filled::Elsewhere);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
     /// The source of this call has filled the set.
@@ -80,24 +61,25 @@ impl<S: KeyHasher> SharedBloom<S> {
     ///
     /// ```no_run
     /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_redis::SharedBloom;
+    /// use lanebloom_redis::{SharedBloom, shared::Filled};
     /// use std::time::Duration;
     ///
     /// let server = redis::Client::open("redis://127.0.0.1/")?;
     /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let ids = SharedBloom::builder("ids")
-    ///     .open_until_filled()
-    ///     .connect(server, filter)?;
-    /// assert!(ids.may_lack_keys());
-    ///
-    /// let store = std::collections::HashMap::from([("ann", 1), ("bob", 2)]);
-    /// ids.fill_once(Duration::from_secs(3600), |ids| {
-    ///     for id in store.keys() {
-    ///         ids.insert(id); // SELECT id FROM users
-    ///     }
+    /// let node = || {
+    ///     let builder = SharedBloom::builder("ids").open_until_filled();
+    ///     builder.connect(server.clone(), filter.clone())
+    /// };
+    /// let source = |ids: &ConcurrentBloom| {
+    ///     ids.insert_batch(&["ann", "bob"]); // SELECT id FROM users
     ///     Ok::<_, std::io::Error>(())
-    /// })?;
+    /// };
+    /// let hour = Duration::from_secs(3600);
+    /// let ids = node()?;
+    /// assert!(ids.may_lack_keys());
+    /// assert_eq!(ids.fill_once(hour, source)?, Filled::Here);
     /// assert!(!ids.may_lack_keys() && ids.contains("bob"));
+    /// assert_eq!(node()?.fill_once(hour, source)?, Filled::Elsewhere);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(

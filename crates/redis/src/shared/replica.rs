@@ -267,7 +267,7 @@ impl<S: Send + Sync> Replica<S> {
         };
         let answer = answer(call.invoke(server), "exchange.lua")?;
         let [what, id, pulled @ ..] = &answer[..] else {
-            return Err(self.keys.foreign("meta", "the reply of the script is too short"));
+            return Err(self.foreign("meta", "the reply of the script is too short"));
         };
         let done = match &what[..] {
             b"done" | b"holds" | b"filled" => true,
@@ -277,7 +277,7 @@ impl<S: Send + Sync> Replica<S> {
             b"next" => false,
             b"gone" => return Err(superseded(true)),
             b"other" => return Err(self.differs(id)),
-            _ => return Err(self.keys.foreign("meta", "the reply of the script is unknown")),
+            _ => return Err(self.foreign("meta", "the reply of the script is unknown")),
         };
         let mut take = || {
             let (pulled, []) = pulled.as_chunks() else {
@@ -296,7 +296,7 @@ impl<S: Send + Sync> Replica<S> {
         let taken = take();
         if let Err(what) = taken {
             self.forget();
-            return Err(self.keys.foreign("log", what));
+            return Err(self.foreign("log", what));
         }
         self.counts.pushed_bytes += delta.bytes.len() as u64;
         Ok(match (taken, done) {
@@ -346,16 +346,14 @@ impl<S: Send + Sync> Replica<S> {
         self.ahead.clear();
         let state = self.read(&[], server)?;
         let [description, head, theirs @ ..] = &state[..] else {
-            return Err(self.keys.foreign("meta", "the reply of the script is too short"));
+            return Err(self.foreign("meta", "the reply of the script is too short"));
         };
         if !description.is_empty() {
             self.description.check(&self.keys, description)?;
         }
         let head = match &head[..] {
             [] => Id::default(),
-            head => {
-                Id::parse(head).ok_or_else(|| self.keys.foreign("meta", "the head is not the id of a stream entry"))?
-            }
+            head => Id::parse(head).ok_or_else(|| self.foreign("meta", "the head is not the id of a stream entry"))?,
         };
         let mut versions = vec![Id::default(); self.versions.len()];
         for [chunk, version] in theirs.as_chunks().0 {
@@ -364,8 +362,7 @@ impl<S: Send + Sync> Replica<S> {
                 .and_then(|chunk| chunk.parse::<usize>().ok());
             *chunk
                 .and_then(|chunk| versions.get_mut(chunk))
-                .ok_or_else(|| self.keys.foreign("versions", "a chunk is none of the filter's"))? =
-                self.version(version)?;
+                .ok_or_else(|| self.foreign("versions", "a chunk is none of the filter's"))? = self.version(version)?;
         }
         let differ = |&chunk: &usize| versions[chunk] != self.versions[chunk];
         let (there, gone): (Vec<usize>, Vec<usize>) = (0..versions.len())
@@ -382,14 +379,10 @@ impl<S: Send + Sync> Replica<S> {
             }
             let chunks = self.read(some, server)?;
             let (chunks, []) = chunks.as_chunks() else {
-                return Err(self
-                    .keys
-                    .foreign("versions", "the reply has a version without its chunk"));
+                return Err(self.foreign("versions", "the reply has a version without its chunk"));
             };
             if chunks.len() != some.len() {
-                return Err(self
-                    .keys
-                    .foreign("versions", "the reply has other chunks than the request"));
+                return Err(self.foreign("versions", "the reply has other chunks than the request"));
             }
             for (&chunk, [version, content]) in some.iter().zip(chunks) {
                 let version = self.version(version)?;
@@ -419,10 +412,7 @@ impl<S: Send + Sync> Replica<S> {
         if text.is_empty() {
             return Ok(Id::default());
         }
-        Id::parse(text).ok_or_else(|| {
-            self.keys
-                .foreign("versions", "a version is not the id of a stream entry")
-        })
+        Id::parse(text).ok_or_else(|| self.foreign("versions", "a version is not the id of a stream entry"))
     }
 
     /// Takes the content of a chunk: `pushed` then has exactly these bits of it.
@@ -430,9 +420,7 @@ impl<S: Send + Sync> Replica<S> {
         let first = chunk * CHUNK_WORDS;
         let words = delta::chunk_words(chunk, self.pushed.len()).unwrap_or(0);
         if content.len() > 8 * words {
-            return Err(self
-                .keys
-                .foreign(chunk, "the chunk is longer than its part of the filter"));
+            return Err(self.foreign(chunk, "the chunk is longer than its part of the filter"));
         }
         for i in 0..words {
             let mut bytes = [0; 8];
@@ -449,9 +437,14 @@ impl<S: Send + Sync> Replica<S> {
         Ok(())
     }
 
+    /// The error for a part of the set that no node wrote.
+    fn foreign(&self, role: impl fmt::Display, what: &str) -> SharedError {
+        self.keys.foreign(role, what)
+    }
+
     /// The error that names the difference between our description and another.
     fn differs(&self, theirs: &[u8]) -> SharedError {
-        let same = || self.keys.foreign("meta", "the script refuses our own description");
+        let same = || self.foreign("meta", "the script refuses our own description");
         self.description.check(&self.keys, theirs).err().unwrap_or_else(same)
     }
 }
