@@ -2,7 +2,7 @@
 //! layout, growth, races, copies, and all errors. `tests/servers/redis_peers.rs` runs them beside
 //! the programs that the layouts come from.
 
-use crate::common::{SetAtEnd, number};
+use crate::common::{SetAtEnd, number, wait_until};
 use crate::mock::Mock;
 use crate::redis_server::{Server, ask, figure};
 use lanebloom::Funnel;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn golden() -> Json {
     serde_json::from_str(include_str!("../data/redis_bitmaps.json")).unwrap()
@@ -873,11 +873,7 @@ fn replicas_are_read_only() {
     let mut at_replica = replica.connection();
     for filter in one_of_each() {
         filter.insert(connection, "a").unwrap();
-        let began = Instant::now();
-        while !filter.contains(&mut at_replica, "a").unwrap() {
-            assert!(began.elapsed() < Duration::from_secs(30), "the replica does not follow");
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_until(|| filter.contains(&mut at_replica, "a").unwrap());
         let copy = filter.fetch_local(&mut at_replica, 1 << 20).unwrap();
         assert!(copy.contains("a"));
         for (name, error) in errors(&filter, Some(&copy), &mut at_replica) {
@@ -986,9 +982,7 @@ fn filters_expire() {
         assert!(!inserts(&expiring, connection, &keys(0..300)).contains(&true));
         // No time at all is the shortest that there is.
         filter.expire(connection, Duration::ZERO).unwrap();
-        while ask::<u64>(connection, &["DBSIZE"]) > 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until(|| ask::<u64>(connection, &["DBSIZE"]) == 0);
         assert!(!filter.contains(connection, "b").unwrap());
         // Longer than Redis takes.
         filter.insert(connection, "c").unwrap();
@@ -1029,9 +1023,7 @@ fn all_keys_of_a_growing_filter_expire_together() {
     filter.insert_batch(connection, &keys(0..10)).unwrap();
     filter.expire(connection, Duration::from_millis(300)).unwrap();
     filter.insert_batch(connection, &keys(10..300)).unwrap();
-    while ask::<u8>(connection, &["EXISTS", "cursor", "base-0", "base-1", "base-2"]) > 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_until(|| ask::<u8>(connection, &["EXISTS", "cursor", "base-0", "base-1", "base-2"]) == 0);
     filter.insert_batch(connection, &keys(1000..1100)).unwrap();
     let found = lookups(&filter, connection, &keys(0..300));
     assert!(found.iter().filter(|found| **found).count() < 60);

@@ -4,10 +4,10 @@
 
 mod cluster;
 
-use crate::common::{SetAtEnd, number};
+use crate::common::{SetAtEnd, number, wait_until};
 use crate::redis_bitmaps::every_layout;
 use crate::redis_server::{Redis, Server, server_with_bloom, try_ask};
-use cluster::{Cluster, until};
+use cluster::Cluster;
 use lanebloom::{ConcurrentBloom, WindowedBloom};
 use lanebloom_formats::{RedisBloom, RedisCuckoo};
 use lanebloom_redis::shared::Filled;
@@ -318,7 +318,7 @@ fn shared_sets_follow_their_slot() {
     cluster.move_keys(slot, 0, 1, 1);
     sets[0].insert("meanwhile");
     assert!(sets[0].sync(Duration::from_millis(1)).is_err());
-    until("the exchange fails", || sets[0].stats().last_error.is_some());
+    wait_until(|| sets[0].stats().last_error.is_some());
     let is_told = |error: SharedError| {
         let text = error.to_string();
         assert!(
@@ -406,15 +406,15 @@ fn a_set_lags_until_a_replica_takes_over() {
     sets[0].insert("before");
     sets.iter().for_each(sync);
     assert!(sets[1].contains("before"));
-    until("both are fresh", || sets.iter().all(|set| !set.may_lack_keys()));
+    wait_until(|| sets.iter().all(|set| !set.may_lack_keys()));
     cluster.await_replica(0, replica);
 
     let frozen = cluster.nodes[0].freeze();
-    until("both lag", || sets.iter().all(SharedBloom::may_lack_keys));
+    wait_until(|| sets.iter().all(SharedBloom::may_lack_keys));
     sets[0].insert("meanwhile");
     assert!(!sets[1].contains("meanwhile") && sets[1].may_lack_keys());
     cluster.take_over(0, replica);
-    until("both have caught up", || sets.iter().all(|set| !set.may_lack_keys()));
+    wait_until(|| sets.iter().all(|set| !set.may_lack_keys()));
     sets.iter().for_each(sync);
     assert!(sets[1].contains("meanwhile") && sets[1].contains("before"));
     drop(frozen);
@@ -455,7 +455,7 @@ fn a_set_is_rebuilt_after_its_slot_has_moved() {
     while cluster.move_keys(slot, 0, 1, 1) {}
     cluster.end_move(slot, 0, 1);
     // What was asked for comes now.
-    until("the set is rebuilt", || nodes.iter().all(|node| node.generation() == 1));
+    wait_until(|| nodes.iter().all(|node| node.generation() == 1));
     nodes.iter().chain(&nodes).for_each(|node| node.sync(PATIENCE).unwrap());
     assert!(nodes[0].contains("meanwhile") && nodes[0].contains("row"));
     let all = ["row", "meanwhile"];

@@ -9,7 +9,7 @@ pub(crate) mod set;
 mod simulation;
 mod window;
 
-use crate::common::{SetAtEnd, number};
+use crate::common::{SetAtEnd, number, wait_until};
 use crate::mock::Mock;
 use crate::redis_server::{Redis, Server, ask, figure};
 use hdrhistogram::Histogram;
@@ -81,14 +81,6 @@ fn sync_fails(sync: impl Fn(Duration) -> Result<(), SharedError>, says: &[&str])
             return;
         }
         assert!(began.elapsed() < PATIENCE, "{error}");
-    }
-}
-
-fn wait_until(what: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !what() {
-        assert!(began.elapsed() < PATIENCE);
-        thread::sleep(Duration::from_millis(1));
     }
 }
 

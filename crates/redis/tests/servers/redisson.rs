@@ -4,7 +4,7 @@
 //! Redisson's jar is in no registry that tests can reach. The second implementation here follows
 //! its source (`RedissonBloomFilter.java`, `misc/Hash.java`).
 
-use crate::common::number;
+use crate::common::{number, wait_until};
 use crate::redis_bitmaps::{bits_of, every_layout, inserts, lookups, lookups_in};
 use crate::redis_server::ask;
 use highway::{HighwayHash, HighwayHasher, Key};
@@ -249,9 +249,7 @@ fn expiry_and_renames_take_the_configuration_along() {
         .unwrap()
         .expire_on_insert(Duration::from_millis(1));
     expiring.insert(connection, "a").unwrap();
-    while ask::<u8>(connection, &["EXISTS", "brief", "{brief}:config"]) > 0 {
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until(|| ask::<u8>(connection, &["EXISTS", "brief", "{brief}:config"]) == 0);
     assert!(expiring.insert(connection, "a").unwrap());
 
     let [next, none] = ["next", "none"].map(|name| RedisBitmap::redisson(name, 500, 0.01).unwrap());
@@ -296,9 +294,7 @@ fn a_bitmap_expires_with_its_configuration() {
     filter.try_init(connection).unwrap();
     filter.expire(connection, Duration::from_millis(20)).unwrap();
     filter.insert(connection, "a").unwrap();
-    while ask::<u8>(connection, &["EXISTS", "seen", "{seen}:config"]) > 0 {
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until(|| ask::<u8>(connection, &["EXISTS", "seen", "{seen}:config"]) == 0);
     assert!(filter.try_init(connection).unwrap());
     assert!(!filter.contains(connection, "a").unwrap());
     filter.insert(connection, "a").unwrap();

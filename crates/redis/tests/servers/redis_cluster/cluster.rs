@@ -1,11 +1,7 @@
 //! A Redis Cluster of a test's own: servers on free ports that share the slots.
 
+use crate::common::wait_until;
 use crate::redis_server::{Redis, Server, try_ask};
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// How long the nodes may take until they agree. It takes a second or two.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Servers that are one cluster. The masters share the slots in equal parts.
 pub(crate) struct Cluster {
@@ -46,10 +42,8 @@ impl Cluster {
         let replica = node(server).unwrap();
         self.meet(&replica);
         let master = self.id(of);
-        until("the replica knows its master", || {
-            try_ask::<()>(&mut replica.connection(), &["CLUSTER", "REPLICATE", &master]).is_ok()
-        });
-        until("the replica has the data", || {
+        wait_until(|| try_ask::<()>(&mut replica.connection(), &["CLUSTER", "REPLICATE", &master]).is_ok());
+        wait_until(|| {
             replica
                 .ask::<String>(&["INFO", "replication"])
                 .contains("master_link_status:up")
@@ -67,13 +61,11 @@ impl Cluster {
     /// Waits until all nodes have one view: who is there, with which slots, since which epoch. (A
     /// node that takes a slot must know the epoch of the node that gives it.)
     fn agree(&self) {
-        let mut views: Vec<Vec<String>> = Vec::new();
-        let agreed = holds_soon(|| {
-            views = self.nodes.iter().map(view).collect();
+        wait_until(|| {
+            let views: Vec<Vec<String>> = self.nodes.iter().map(view).collect();
             views[0].len() == self.nodes.len() && views.iter().all(|view| *view == views[0])
         });
-        assert!(agreed, "the nodes do not agree: {views:#?}");
-        until("the cluster is up", || {
+        wait_until(|| {
             let mut infos = self.nodes.iter().map(|node| node.ask::<String>(&["CLUSTER", "INFO"]));
             infos.all(|info| info.contains("cluster_state:ok") && info.contains("cluster_slots_assigned:16384"))
         });
@@ -154,7 +146,7 @@ impl Cluster {
             offset.unwrap().parse::<u64>().unwrap()
         };
         let done = offset(master);
-        until("the replica is as far", || offset(replica) >= done);
+        wait_until(|| offset(replica) >= done);
     }
 
     /// Kills a node whose replica then takes its place, and waits until the other nodes know.
@@ -169,7 +161,7 @@ impl Cluster {
         let id = self.id(replica);
         self.nodes[replica].ask::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
         let line = |line: &str| line.starts_with(&id) && line.contains("master") && line.contains('-');
-        until("the others know the new master", || {
+        wait_until(|| {
             let others = self.nodes.iter().enumerate().filter(|(i, _)| *i != dead);
             let mut nodes = others.map(|(_, node)| node.ask::<String>(&["CLUSTER", "NODES"]));
             nodes.all(|nodes| nodes.lines().any(line))
@@ -203,20 +195,4 @@ fn node(server: Server) -> Option<Redis> {
     ];
     let arguments = arguments.iter().flat_map(|argument| argument.split(' '));
     arguments.fold(server, Server::argument).start()
-}
-
-/// Waits for what the nodes tell each other.
-pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
-    assert!(holds_soon(holds), "not within {PATIENCE:?}: {what}");
-}
-
-fn holds_soon(mut holds: impl FnMut() -> bool) -> bool {
-    let began = Instant::now();
-    loop {
-        match (holds(), began.elapsed() > PATIENCE) {
-            (true, _) => return true,
-            (false, true) => return false,
-            (false, false) => thread::sleep(Duration::from_millis(5)),
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::processes::Process;
 use super::{Backup, KEYS, PATIENCE, builder, filter, missing, sync};
-use crate::common::number;
+use crate::common::{number, wait_until};
 use crate::redis_server::Redis;
 use lanebloom::ConcurrentBloom;
 use lanebloom_redis::shared::Filled;
@@ -38,7 +38,7 @@ fn fill(node: &SharedBloom) -> Result<Filled, SharedError> {
 /// Waits until the node has a filled set, and checks at every look that it says so no earlier than
 /// it has all keys.
 fn closes_with_all_keys(node: &SharedBloom) {
-    super::wait_until(|| {
+    wait_until(|| {
         let is_open = node.may_lack_keys();
         // (The order matters: keys that come after the look do not count.)
         let missing = missing(node, 0..5000);
@@ -138,12 +138,12 @@ fn a_filler_that_lost_its_lease_goes_on() {
             let its = scope.spawn(|| {
                 other.fill_once(PATIENCE, |ids| {
                     holds.store(true, Ordering::Relaxed);
-                    super::wait_until(|| go.load(Ordering::Relaxed));
+                    wait_until(|| go.load(Ordering::Relaxed));
                     insert_all(ids)
                 })
             });
             // Unless the first one has renewed it before.
-            super::wait_until(|| {
+            wait_until(|| {
                 redis.ask::<()>(&["HSET", "{ids}:meta", "filler", "1", "lease", "1"]);
                 holds.load(Ordering::Relaxed)
             });

@@ -1,7 +1,7 @@
 //! A set with generations, whose nodes follow a rebuild.
 
-use super::{Backup, PATIENCE, wait_until};
-use crate::common::{SetAtEnd, number};
+use super::{Backup, PATIENCE};
+use crate::common::{SetAtEnd, number, wait_until};
 use crate::mock::meanwhile;
 use crate::redis_server::Redis;
 use lanebloom::{BuildError, ConcurrentBloom, Murmur3};

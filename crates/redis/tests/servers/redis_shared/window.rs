@@ -1,7 +1,7 @@
 //! `SharedWindow`: a set that forgets and its generations, under clocks that the tests set.
 
-use super::{KEYS, NEVER, PATIENCE, Proxy, assert_as_without, p99_of, script_calls, sync_fails, wait_until};
-use crate::common::{SetAtEnd, number};
+use super::{KEYS, NEVER, PATIENCE, Proxy, assert_as_without, p99_of, script_calls, sync_fails};
+use crate::common::{SetAtEnd, number, wait_until};
 use crate::redis_server::{Redis, figure};
 use lanebloom::windowed::Builder;
 use lanebloom::{KeyHasher, WindowedBloom};
