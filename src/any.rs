@@ -106,6 +106,35 @@ macro_rules! each {
 }
 
 /// Reading.
+///
+/// ```
+/// use lanebloom::codec::Kind;
+/// use lanebloom::{AnyFilter, ConcurrentBloom, ScalableBloom, SipHash13};
+///
+/// let hasher = SipHash13::random();
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let secret = builder.hasher(hasher).build()?;
+/// secret.insert("a");
+/// let mut bytes = ScalableBloom::with_capacity(1000, 0.01)?.to_bytes();
+/// bytes.extend(secret.to_bytes());
+///
+/// let (first, rest) = AnyFilter::from_bytes(&bytes)?;
+/// assert_eq!((first.kind(), first.contains("a")), (Kind::Scalable, Ok(false)));
+/// // Without the key of its hasher, by hash only.
+/// let (second, _) = AnyFilter::from_bytes(rest)?;
+/// assert!(second.contains("a").is_err());
+/// assert!(second.contains_hash(secret.hash("a")));
+/// let (second, _) = AnyFilter::from_bytes_with(rest, hasher)?;
+/// assert_eq!(second.contains("a"), Ok(true));
+/// assert!(AnyFilter::from_bytes_with(rest, SipHash13::random()).is_err());
+///
+/// let first = AnyFilter::read_from(&bytes[..], 1 << 20)?;
+/// assert_eq!(first.kind(), Kind::Scalable);
+/// assert!(AnyFilter::read_from(&bytes[..], 100).is_err());
+/// let second = AnyFilter::read_from_with(rest, 1 << 20, hasher)?;
+/// assert_eq!(second.contains("a"), Ok(true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl AnyFilter {
     /// The filter with which `bytes` begin, and the bytes after it.
     ///
@@ -114,25 +143,6 @@ impl AnyFilter {
     /// Fails as the `from_bytes` of the filter's type, and for a delta, which is not a filter. A
     /// `WindowedBloom` whose clock the program supplied needs that clock: read it by
     /// `WindowedBloom::from_bytes_with_clock`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::codec::Kind;
-    /// use lanebloom::{AnyFilter, CountingBloom, ScalableBloom};
-    ///
-    /// let counting = CountingBloom::with_capacity(1000, 0.01)?;
-    /// counting.insert("a");
-    /// let mut bytes = counting.to_bytes();
-    /// bytes.extend(ScalableBloom::with_capacity(1000, 0.01)?.to_bytes());
-    ///
-    /// let (first, rest) = AnyFilter::from_bytes(&bytes)?;
-    /// let (second, rest) = AnyFilter::from_bytes(rest)?;
-    /// assert_eq!([first.kind(), second.kind()], [Kind::Counting, Kind::Scalable]);
-    /// assert!(first.contains("a")? && !second.contains("a")? && rest.is_empty());
-    /// assert!(AnyFilter::from_bytes(&bytes[1..]).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
         Self::of_slice(bytes, None).map_err(SnapshotError)
@@ -140,25 +150,6 @@ impl AnyFilter {
 
     /// [`from_bytes`](Self::from_bytes) for any hasher of this crate: `hasher` must be the one that
     /// filled the filter. Fails as [`from_bytes`](Self::from_bytes), and if the hasher differs.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom, SipHash13};
-    ///
-    /// let hasher = SipHash13::random();
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let written = builder.hasher(hasher).build()?;
-    /// written.insert("a");
-    /// let bytes = written.to_bytes();
-    ///
-    /// let (filter, _) = AnyFilter::from_bytes_with(&bytes, hasher)?;
-    /// assert_eq!(filter.contains("a"), Ok(true));
-    /// assert!(AnyFilter::from_bytes_with(&bytes, SipHash13::random()).is_err());
-    /// // Without the key, by hash only.
-    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
-    /// assert!(filter.contains("a").is_err());
-    /// assert!(filter.contains_hash(written.hash("a")));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn from_bytes_with(bytes: &[u8], hasher: impl Into<AnyHasher>) -> Result<(Self, &[u8]), SnapshotError> {
         Self::of_slice(bytes, Some(hasher.into())).map_err(SnapshotError)
     }
@@ -169,20 +160,6 @@ impl AnyFilter {
     /// # Errors
     ///
     /// Fails as the `read_from` of the filter's type, and as [`from_bytes`](Self::from_bytes).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, CuckooFilter};
-    ///
-    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
-    /// filter.insert("a")?;
-    /// let stream = filter.to_bytes();
-    /// let same = AnyFilter::read_from(&stream[..], 1 << 20)?;
-    /// assert_eq!(same.contains("a"), Ok(true));
-    /// assert!(AnyFilter::read_from(&stream[..], 100).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[cfg(feature = "std")]
     pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
         Self::of_reader(reader, max_bytes, None).map_err(SnapshotError)
@@ -190,17 +167,6 @@ impl AnyFilter {
 
     /// [`read_from`](Self::read_from) for any hasher of this crate: `hasher` must be the one that
     /// filled the filter. Fails as [`read_from`](Self::read_from), and if the hasher differs.
-    ///
-    /// ```
-    /// use lanebloom::{AnyFilter, ConcurrentBloom, SipHash13};
-    ///
-    /// let hasher = SipHash13::random();
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let stream = builder.hasher(hasher).build()?.to_bytes();
-    /// let same = AnyFilter::read_from_with(&stream[..], 1 << 20, hasher)?;
-    /// assert_eq!(same.contains("a"), Ok(false));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[cfg(feature = "std")]
     pub fn read_from_with(
         reader: impl std::io::Read,
