@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail};
 use args::{Args, Difference, Unit, WordRules};
 use clap::{CommandFactory, Parser};
 use decide::{By, Decider, Shared, Way};
-use documents::{Counts, Cutter, PER_BYTE, Reading};
+use documents::{Cutter, PER_BYTE, Reading};
 use files::RunFiles;
 use lanebloom::{Murmur3, ScalableBloom};
 use lanebloom_corpus::{Field, Near, Normalize, Regex, Rules, Split, Words};
@@ -38,7 +38,7 @@ use run::{CorpusStage, CorpusWork, Saver};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 use writer::Writer;
 
@@ -80,10 +80,7 @@ fn run(args: &Args) -> Result<()> {
     let way = way(args);
     let shared = shared(args, way, &settings, &files.paths)?;
     let tables = files::tables(args, &files, outputs.as_ref())?;
-    let writer = Arc::new(match &outputs {
-        Some(outputs) => Writer::new(outputs, tables.clone(), journal.is_none())?,
-        None => Writer::nowhere(),
-    });
+    let writer = Arc::new(Writer::new(outputs.as_ref(), tables.clone(), journal.is_none())?);
     let is_apart = outputs.as_ref().is_some_and(Outputs::is_apart);
     let digests = Vec::from_iter(files.paths.iter().map(|_| Digest::default()));
     let progress = Arc::new(Progress::new(total, !args.quiet));
@@ -91,7 +88,6 @@ fn run(args: &Args) -> Result<()> {
         .apart(is_apart || outputs.is_none())
         .full()
         .hashed(if journal.is_some() { &digests } else { &[] });
-    let counts = Arc::new(Mutex::new(Counts::default()));
     let work = CorpusWork {
         reading: Reading {
             field: Field::new(&args.text),
@@ -101,7 +97,6 @@ fn run(args: &Args) -> Result<()> {
         against,
         way,
         writer: Arc::clone(&writer),
-        counts: Arc::clone(&counts),
     };
     let stage = CorpusStage {
         decider: Decider::new(filter, shared, way),
@@ -117,18 +112,12 @@ fn run(args: &Args) -> Result<()> {
         saver: journal.map(|journal| Saver::new(journal, files.paths, digests, is_apart, args.save_every)),
     };
     let threads = args.threads.unwrap_or_else(pipeline::all_threads);
-    let done = pipeline::run(reader, work, threads, stage).and_then(|mut stage| {
-        stage.end()?;
-        if let Some(build) = &build {
-            save_build(build.path(), &stage.decider.filter.seen, &settings)?;
-        }
-        Ok(stage)
-    });
-    // Threads that wait for input may hold the writer until the process ends.
-    writer.abandon();
-    let stage = done?;
+    let mut stage = pipeline::run(reader, work, threads, stage)?;
+    let counts = stage.end()?;
+    if let Some(build) = &build {
+        save_build(build.path(), &stage.decider.filter.seen, &settings)?;
+    }
     progress.finish();
-    let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
     let summary = summary::of(&stage.decider, &counts, skipped, args, start).with_skipped(files.skipped);
     if let Some(output) = &report {
         let members = summary.statistics.iter().map(|(name, value)| (name, value.to_string()));
@@ -303,7 +292,7 @@ fn save_build(path: &Path, seen: &Seen, settings: &str) -> Result<()> {
     output::replace(path, |writer| seen.write_to(writer)).with_context(failed)?;
     let content = Content {
         settings: settings.to_owned(),
-        inputs: None,
+        ..Content::default()
     };
-    content.write(path)
+    content.write_beside(path)
 }

@@ -7,7 +7,8 @@
 
 use crate::input::{Chunk, Cut, Reader};
 use anyhow::Result;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 
 /// More threads would wait for a stage that inserts.
@@ -31,6 +32,10 @@ pub trait Work<R>: Send + Sync + 'static {
     fn finish(&self, _: &mut Chunk<R>, _number: u64) -> Result<()> {
         Ok(())
     }
+
+    /// Wakes the threads that wait for each other in `finish`, and a stage that waits for these: a
+    /// thread has failed.
+    fn abandon(&self) {}
 }
 
 /// What depends on the order of the input.
@@ -44,9 +49,9 @@ pub trait Stage<R>: Send + 'static {
 ///
 /// # Errors
 ///
-/// Returns the first error of the reader or of the stage. The stage has taken all chunks before it,
-/// and is dropped. It returns at once: another thread may still wait for input that comes late or
-/// never, so the threads own all that they use, and end with the process.
+/// Returns the first error of the reader, of the stage or of the work. The stage has taken all
+/// chunks before it, and is dropped. It returns at once: another thread may still wait for input
+/// that comes late or never, so the threads own all that they use, and end with the process.
 pub fn run<C: Cut, S: Stage<C::Records>>(
     reader: Reader<C>,
     work: impl Work<C::Records>,
@@ -57,171 +62,117 @@ pub fn run<C: Cut, S: Stage<C::Records>>(
     let progress = reader.progress();
     let shared = Arc::new(Shared {
         work,
-        source: Mutex::new(Source {
-            reader,
-            next: 0,
-            is_over: false,
-        }),
-        turn: Mutex::new(Turn {
-            next: 0,
-            workers: threads,
-            outcome: Outcome::Running(stage),
-        }),
-        changed: Condvar::new(),
+        source: Mutex::new((Some(reader), 0)),
+        stage: InOrder::new(stage),
     });
-    let workers = Vec::from_iter((0..threads).map(|_| {
-        let shared = Arc::clone(&shared);
-        thread::spawn(move || Worker(&shared).run())
-    }));
-    let is_running = |turn: &mut Turn<S>| turn.workers > 0 && matches!(turn.outcome, Outcome::Running(_));
-    let turn = shared.changed.wait_while(lock(&shared.turn), is_running);
-    let mut turn = turn.unwrap_or_else(PoisonError::into_inner);
-    let (workers_left, outcome) = (turn.workers, turn.outcome.take());
-    drop(turn);
-    match outcome {
-        Outcome::Running(stage) if workers_left == 0 => {
-            // They are past their last chunk.
-            for worker in workers {
-                worker.join().expect("a panic is an outcome of its own");
-            }
-            Ok(stage)
-        }
-        Outcome::Failed(error) => {
+    let (sender, failures) = mpsc::channel();
+    for _ in 0..threads {
+        let (shared, sender) = (Arc::clone(&shared), sender.clone());
+        thread::spawn(move || {
+            let failure = match panic::catch_unwind(AssertUnwindSafe(|| shared.run())) {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(Ok(error)),
+                Err(panic) => Some(Err(panic)),
+            };
+            // Before the end is known: the last thread takes the bar from the screen.
+            drop(shared);
+            // Nobody receives it after a failure of another thread.
+            failure.map(|failure| sender.send(failure));
+        });
+    }
+    drop(sender);
+    match failures.recv() {
+        // All threads have ended.
+        Err(_) => Ok(shared.stage.end().expect("only a failure ends it before")),
+        Ok(Ok(error)) => {
+            shared.work.abandon();
+            drop(shared.stage.end());
             // The bar goes before the error message comes.
             progress.finish();
             Err(error)
         }
-        // The thread has reported it. (The wait for the turn ends at once if the stage panicked.)
-        Outcome::Running(_) | Outcome::Panicked => panic!("a thread of the pipeline panicked"),
+        // The thread has reported it.
+        Ok(Err(panic)) => panic::resume_unwind(panic),
     }
-}
-
-/// A thread that panics while it has the lock reports that itself.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Shared<C, W, S> {
     work: W,
-    source: Mutex<Source<C>>,
-    turn: Mutex<Turn<S>>,
-    /// A chunk was taken, the outcome changed, or a worker ended.
+    /// The reader until its end, and the number of its next chunk.
+    source: Mutex<(Option<Reader<C>>, u64)>,
+    stage: InOrder<S>,
+}
+
+impl<C: Cut, W: Work<C::Records>, S: Stage<C::Records>> Shared<C, W, S> {
+    /// A thread's part in the work.
+    fn run(&self) -> Result<()> {
+        let mut chunk = Chunk::default();
+        while let Some((number, filled)) = self.next(&mut chunk) {
+            if filled.is_ok() {
+                self.work.work(&mut chunk);
+            }
+            let take = |stage: &mut S| filled.and_then(|()| stage.take(&mut chunk));
+            let Some(taken) = self.stage.turn(number, number + 1, take) else {
+                break;
+            };
+            taken?;
+            self.work.finish(&mut chunk, number)?;
+        }
+        Ok(())
+    }
+
+    /// Fills the chunk, and returns its number; `None` at the end. An error has a number too.
+    fn next(&self, chunk: &mut Chunk<C::Records>) -> Option<(u64, Result<()>)> {
+        let mut source = self.source.lock().ok()?;
+        let (reader, number) = &mut *source;
+        let filled = reader.as_mut()?.fill(chunk);
+        if !matches!(filled, Ok(true)) {
+            // Nothing is read after an error.
+            *reader = None;
+        }
+        let filled = filled.map(|is_some| is_some.then_some(())).transpose()?;
+        *number += 1;
+        Some((*number - 1, filled))
+    }
+}
+
+/// A value that threads use one after another, in the order of numbers from 0 on.
+pub struct InOrder<T> {
+    /// The number whose turn it is, and the value until the end.
+    state: Mutex<(u64, Option<T>)>,
+    /// The turn is another one's, or this is the end.
     changed: Condvar,
 }
 
-struct Source<C> {
-    reader: Reader<C>,
-    /// The number of the next chunk.
-    next: u64,
-    is_over: bool,
-}
-
-impl<C: Cut> Source<C> {
-    /// Fills the chunk, and returns its number; `None` at the end. An error has a number too.
-    fn next(&mut self, chunk: &mut Chunk<C::Records>) -> Option<(u64, Result<()>)> {
-        if self.is_over {
-            return None;
-        }
-        let filled = match self.reader.fill(chunk) {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                self.is_over = true;
-                return None;
-            }
-            Err(error) => {
-                self.is_over = true;
-                Err(error)
-            }
-        };
-        self.next += 1;
-        Some((self.next - 1, filled))
-    }
-}
-
-struct Turn<S> {
-    /// The number of the chunk that the stage takes next.
-    next: u64,
-    /// The number of threads that have not ended.
-    workers: usize,
-    outcome: Outcome<S>,
-}
-
-enum Outcome<S> {
-    /// No failure so far.
-    Running(S),
-    Failed(anyhow::Error),
-    Panicked,
-}
-
-impl<S> Outcome<S> {
-    fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::Panicked)
-    }
-}
-
-/// A thread's part in the work. Its end is counted, also by a panic.
-struct Worker<'a, C, W, S>(&'a Shared<C, W, S>);
-
-impl<C: Cut, W: Work<C::Records>, S: Stage<C::Records>> Worker<'_, C, W, S> {
-    fn run(self) {
-        let shared = self.0;
-        let mut chunk = Chunk::default();
-        // (A lock in the condition of a `while let` would be held during its body.)
-        let next = |chunk: &mut Chunk<C::Records>| lock(&shared.source).next(chunk);
-        while let Some((number, filled)) = next(&mut chunk) {
-            if filled.is_ok() {
-                shared.work.work(&mut chunk);
-            }
-            if !self.take(number, filled, &mut chunk) {
-                break;
-            }
-            if let Err(error) = shared.work.finish(&mut chunk, number) {
-                self.fail(error);
-                break;
-            }
+impl<T> InOrder<T> {
+    pub fn new(value: T) -> Self {
+        Self {
+            state: Mutex::new((0, Some(value))),
+            changed: Condvar::new(),
         }
     }
 
-    /// Ends the run. The first error stays.
-    fn fail(&self, error: anyhow::Error) {
-        let mut turn = lock(&self.0.turn);
-        if matches!(turn.outcome, Outcome::Running(_)) {
-            turn.outcome = Outcome::Failed(error);
+    /// Waits until it is the turn of `number`, calls `take`, and gives the turn to `next`; returns
+    /// `None` after the end. If `take` fails, the others wait until the caller calls
+    /// [`end`](Self::end), so no other error comes before this one. A panic is the end.
+    pub fn turn<U>(&self, number: u64, next: u64, take: impl FnOnce(&mut T) -> Result<U>) -> Option<Result<U>> {
+        let is_before = |(turn, value): &mut (u64, Option<T>)| *turn < number && value.is_some();
+        let waited = self.changed.wait_while(self.state.lock().ok()?, is_before);
+        let mut state = waited.ok()?;
+        let (turn, value) = &mut *state;
+        let taken = take(value.as_mut()?);
+        if taken.is_ok() {
+            *turn = next;
+            self.changed.notify_all();
         }
-        self.0.changed.notify_all();
+        Some(taken)
     }
 
-    /// Waits for the turn, and gives the chunk to the stage. Returns whether more may come.
-    fn take(&self, number: u64, filled: Result<()>, chunk: &mut Chunk<C::Records>) -> bool {
-        let is_before = |turn: &mut Turn<S>| turn.next < number && matches!(turn.outcome, Outcome::Running(_));
-        let turn = self.0.changed.wait_while(lock(&self.0.turn), is_before);
-        let mut turn = turn.unwrap_or_else(PoisonError::into_inner);
-        let is_mine = turn.next == number;
-        let Outcome::Running(stage) = &mut turn.outcome else {
-            return false;
-        };
-        if !is_mine {
-            // The stage panicked.
-            return false;
-        }
-        let taken = filled.and_then(|()| stage.take(chunk));
-        match taken {
-            Ok(()) => turn.next += 1,
-            Err(error) => turn.outcome = Outcome::Failed(error),
-        }
-        self.0.changed.notify_all();
-        matches!(turn.outcome, Outcome::Running(_))
-    }
-}
-
-impl<C, W, S> Drop for Worker<'_, C, W, S> {
-    fn drop(&mut self) {
-        let mut turn = lock(&self.0.turn);
-        turn.workers -= 1;
-        if thread::panicking() {
-            turn.outcome = Outcome::Panicked;
-        }
-        self.0.changed.notify_all();
+    /// Ends all waiting, and returns the value the first time.
+    pub fn end(&self) -> Option<T> {
+        let value = self.state.lock().unwrap_or_else(PoisonError::into_inner).1.take();
+        self.changed.notify_all();
+        value
     }
 }
 

@@ -11,7 +11,7 @@ use lanebloom_files::pipeline::{Stage, Work};
 use lanebloom_files::seen::Seen;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 type Chunk = input::Chunk<Documents>;
@@ -22,7 +22,6 @@ pub(super) struct CorpusWork {
     pub(super) against: Option<ScalableBloom>,
     pub(super) way: Way,
     pub(super) writer: Arc<Writer>,
-    pub(super) counts: Arc<Mutex<Counts>>,
 }
 
 impl Work<Documents> for CorpusWork {
@@ -41,34 +40,26 @@ impl Work<Documents> for CorpusWork {
         let input = chunk.input;
         let (bytes, documents) = chunk.parts();
         let rows = documents.rows.take();
-        self.way.end(documents);
-        let counts = std::mem::take(&mut documents.counts);
-        // In order, so that a sum of fractions is the same in every run.
-        let add = || {
-            let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-            all.add(&counts);
-        };
-        self.writer.write(
-            number,
-            input,
-            || {
-                if self.writer.is_nowhere() {
-                    return Ok(Written::Bytes(Cow::default()));
-                }
-                if let Some(mut rows) = rows {
-                    documents.edit(bytes, &mut rows)?;
-                    return Ok(Written::Rows(rows));
-                }
+        let counts = self.way.end(documents);
+        let written = match (self.writer.format(input), rows) {
+            (None, _) => Written::Bytes(Cow::default()),
+            (_, Some(mut rows)) => {
+                documents.edit(bytes, &mut rows)?;
+                Written::Rows(rows)
+            }
+            (Some(format), None) => {
                 documents.write(bytes, &self.reading);
-                if documents.output.is_empty() {
-                    return Ok(Written::Bytes(Cow::default()));
-                }
-                let format = self.writer.format(input);
-                let packed = format.pack(&documents.output).context("cannot compress")?;
-                Ok(Written::Bytes(packed))
-            },
-            add,
-        )
+                Written::Bytes(match &documents.output[..] {
+                    [] => Cow::default(),
+                    output => format.pack(output).context("cannot compress")?,
+                })
+            }
+        };
+        self.writer.write(number, input, &written, &counts)
+    }
+
+    fn abandon(&self) {
+        self.writer.abandon();
     }
 }
 
@@ -86,13 +77,13 @@ pub(super) struct CorpusStage {
 }
 
 impl CorpusStage {
-    /// Gives all outputs their names, and saves the state.
-    pub(super) fn end(&mut self) -> Result<()> {
-        let parts = self.writer.end()?;
-        match &mut self.saver {
-            Some(saver) => saver.save(&self.decider.filter.seen, saver.inputs.len(), parts),
-            None => parts.into_iter().try_for_each(Part::commit),
+    /// Gives all outputs their names, and saves the state. Returns what was counted.
+    pub(super) fn end(&mut self) -> Result<Counts> {
+        let (parts, counts) = self.writer.end()?;
+        if let Some(saver) = &mut self.saver {
+            saver.save(&self.decider.filter.seen, saver.inputs.len(), parts)?;
         }
+        Ok(counts)
     }
 }
 

@@ -2,18 +2,19 @@
 //! are written in the order of the input. Each file is whole or absent: until it is complete, its
 //! bytes are in a file with another name beside it.
 
+use super::documents::Counts;
 use super::rows::{Rows, Table, TableWriter};
 use anyhow::{Context, Result, anyhow, bail};
-use lanebloom_files::identity::FileId;
 use lanebloom_files::input::is_stdin;
 use lanebloom_files::output::{Output, Outputs};
+use lanebloom_files::pipeline::InOrder;
 use lanebloom_files::stdout;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
 /// How an output is compressed. A chunk is a member of gzip or a frame of zstd, so threads compress
@@ -103,24 +104,12 @@ impl Part {
     /// Opens and locks the file; `None` if another run has it.
     #[cfg(unix)]
     fn open(path: &Path) -> io::Result<Option<File>> {
-        use rustix::fs::{FlockOperation, OFlags, flock};
         use std::os::unix::fs::OpenOptionsExt;
-        loop {
-            let mut options = File::options();
-            options.read(true).write(true).create(true).truncate(false);
-            // The name is known beforehand: a stranger's link would name a file of the user.
-            let file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                // A file system without locks.
-                Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
-                other => other?,
-            }
-            // Otherwise another run gave the file its final name between the two.
-            if FileId::at(path)? == Some(FileId::of_file(&file)?) {
-                return Ok(Some(file));
-            }
-        }
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        // The name is known beforehand: a stranger's link would name a file of the user.
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+        lanebloom_files::identity::open_locked(path, &options)
     }
 
     #[cfg(not(unix))]
@@ -195,29 +184,20 @@ pub(super) fn rename(path: &Path, to: &Path) -> Result<()> {
 }
 
 pub(super) struct Writer {
-    inner: Mutex<Inner>,
-    changed: Condvar,
+    state: InOrder<(Target, Counts)>,
+    /// How each output is compressed; none if nothing is written.
     formats: Vec<Format>,
     is_apart: bool,
-}
-
-struct Inner {
-    /// The number of the chunk that is written next.
-    next: u64,
-    /// Whether a chunk will never come.
-    is_failed: bool,
-    target: Target,
 }
 
 enum Target {
     Nothing,
     Stdout(File),
-    One(Part),
-    Each {
+    Files {
         paths: Vec<PathBuf>,
         tables: Vec<Option<Arc<Table>>>,
-        /// The files of the inputs before this one are complete.
-        input: usize,
+        /// The files before this one are complete.
+        file: usize,
         open: Option<Part>,
         complete: Vec<Part>,
         /// Whether a complete file gets its name at once.
@@ -227,160 +207,110 @@ enum Target {
 
 impl Writer {
     /// With `commits`, each file gets its name as soon as it is complete. The outputs of the inputs
-    /// that have a table are files of Parquet.
-    pub(super) fn new(outputs: &Outputs, tables: Vec<Option<Arc<Table>>>, commits: bool) -> Result<Self> {
-        let paths = Vec::from_iter(outputs.all().iter().map(Output::path));
+    /// that have a table are files of Parquet. Without outputs, nothing is written.
+    pub(super) fn new(outputs: Option<&Outputs>, tables: Vec<Option<Arc<Table>>>, commits: bool) -> Result<Self> {
+        let is_apart = outputs.is_some_and(Outputs::is_apart);
+        let paths = Vec::from_iter(outputs.iter().flat_map(|outputs| outputs.all()).map(Output::path));
         let formats = paths.iter().map(|path| Format::of(path)).collect();
         let target = match &paths[..] {
-            [path] if !outputs.is_apart() && is_stdin(path) => {
-                Target::Stdout(stdout::open().context("cannot write the output")?)
-            }
-            [path] if !outputs.is_apart() => Target::One(Part::create(path, table(&tables, 0))?),
-            _ => Target::Each {
+            [] => Target::Nothing,
+            [path] if !is_apart && is_stdin(path) => Target::Stdout(stdout::open().context("cannot write the output")?),
+            [first, ..] => Target::Files {
+                // That of many inputs is locked before they are read.
+                open: (!is_apart)
+                    .then(|| Part::create(first, table(&tables, 0)))
+                    .transpose()?,
                 paths: paths.into_iter().map(Path::to_owned).collect(),
                 tables,
-                input: 0,
-                open: None,
+                file: 0,
                 complete: Vec::new(),
                 commits,
             },
         };
-        Ok(Self::to(target, formats, outputs.is_apart()))
-    }
-
-    /// Drops everything.
-    pub(super) fn nowhere() -> Self {
-        Self::to(Target::Nothing, vec![Format::Plain], false)
-    }
-
-    fn to(target: Target, formats: Vec<Format>, is_apart: bool) -> Self {
-        Self {
-            inner: Mutex::new(Inner {
-                next: 0,
-                is_failed: false,
-                target,
-            }),
-            changed: Condvar::new(),
+        Ok(Self {
+            state: InOrder::new((target, Counts::default())),
             formats,
             is_apart,
-        }
+        })
     }
 
-    pub(super) fn is_nowhere(&self) -> bool {
-        matches!(self.lock().target, Target::Nothing)
+    /// The number of the output of an input.
+    fn output(&self, input: usize) -> usize {
+        if self.is_apart { input } else { 0 }
     }
 
-    /// How the output of an input is compressed.
-    pub(super) fn format(&self, input: usize) -> Format {
-        self.formats[if self.is_apart { input } else { 0 }]
+    /// How the output of an input is compressed; `None` if nothing is written.
+    pub(super) fn format(&self, input: usize) -> Option<Format> {
+        self.formats.get(self.output(input)).copied()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until the chunks before this one are written.
-    fn turn(&self, number: u64) -> Result<MutexGuard<'_, Inner>> {
-        let is_before = |inner: &mut Inner| inner.next < number && !inner.is_failed;
-        let inner = self.changed.wait_while(self.lock(), is_before);
-        let inner = inner.unwrap_or_else(PoisonError::into_inner);
-        if inner.is_failed {
-            // The first error is the one that people see.
-            return Err(anyhow!("another thread has failed"));
-        }
-        Ok(inner)
-    }
-
-    /// Writes chunk `number`, which `make` returns, and which comes from this input. Then
-    /// calls `then`, before the next chunk is written.
-    pub(super) fn write<'a>(
-        &self,
-        number: u64,
-        input: usize,
-        make: impl FnOnce() -> Result<Written<'a>>,
-        then: impl FnOnce(),
-    ) -> Result<()> {
-        let guard = FailGuard(self);
-        let written = make()?;
-        let mut inner = self.turn(number)?;
-        inner.target.write(input, &written)?;
-        then();
-        inner.next += 1;
-        drop(inner);
-        self.changed.notify_all();
-        std::mem::forget(guard);
-        Ok(())
+    /// Waits until the chunks before `number` are written. Then writes this one, which comes from
+    /// this input, and adds its counts: in order, so a sum of fractions is the same in every run.
+    pub(super) fn write(&self, number: u64, input: usize, written: &Written, counts: &Counts) -> Result<()> {
+        let write = |(target, all): &mut (Target, Counts)| {
+            target.write(self.output(input), written)?;
+            all.add(counts);
+            Ok(())
+        };
+        self.state.turn(number, number + 1, write).unwrap_or(Ok(()))
     }
 
     /// Waits until the chunks before `number` are written, completes the files of the inputs before
     /// `input`, and returns those that have no name yet.
     pub(super) fn complete(&self, number: u64, input: usize) -> Result<Vec<Part>> {
-        self.turn(number)?.target.complete(input)
+        let completed = self.state.turn(number, number, |(target, _)| target.complete(input));
+        completed.unwrap_or_else(|| bail!("another thread has failed"))
     }
 
-    /// Completes all files. Returns those without a name.
-    pub(super) fn end(&self) -> Result<Vec<Part>> {
-        let mut inner = self.lock();
-        match std::mem::replace(&mut inner.target, Target::Nothing) {
-            Target::Nothing | Target::Stdout(_) => Ok(Vec::new()),
-            Target::One(mut part) => {
-                part.complete()?;
-                Ok(vec![part])
-            }
-            mut each @ Target::Each { .. } => each.complete(usize::MAX),
-        }
+    /// Completes all files. Returns those without a name, and the counts of all chunks.
+    pub(super) fn end(&self) -> Result<(Vec<Part>, Counts)> {
+        let (mut target, counts) = self.state.end().expect("it ends once");
+        Ok((target.complete(usize::MAX)?, counts))
     }
 
     /// Removes all files that are not complete, after an error: other threads may hold the writer
     /// until the process ends.
     pub(super) fn abandon(&self) {
-        let mut inner = self.lock();
-        inner.is_failed = true;
-        inner.target = Target::Nothing;
-        drop(inner);
-        self.changed.notify_all();
+        drop(self.state.end());
     }
 }
 
 impl Target {
-    fn write(&mut self, input: usize, written: &Written) -> Result<()> {
-        match self {
-            Self::Nothing => Ok(()),
-            Self::Stdout(file) => match written {
-                Written::Bytes(bytes) => file.write_all(bytes).context("cannot write the output"),
-                Written::Rows(_) => Err(anyhow!("Parquet needs a file as output")),
-            },
-            Self::One(part) => part.write(written),
-            Self::Each { .. } => {
-                self.complete_to(input)?;
-                let Self::Each {
+    fn write(&mut self, output: usize, written: &Written) -> Result<()> {
+        self.complete_to(output)?;
+        match (self, written) {
+            (Self::Nothing, _) => Ok(()),
+            (Self::Stdout(file), Written::Bytes(bytes)) => file.write_all(bytes).context("cannot write the output"),
+            (Self::Stdout(_), Written::Rows(_)) => bail!("Parquet needs a file as output"),
+            (
+                Self::Files {
                     paths, tables, open, ..
-                } = self
-                else {
-                    unreachable!("it is the same");
+                },
+                _,
+            ) => {
+                let part = match open.take() {
+                    Some(part) => part,
+                    None => Part::create(&paths[output], table(tables, output))?,
                 };
-                if open.is_none() {
-                    *open = Some(Part::create(&paths[input], table(tables, input))?);
-                }
-                open.as_mut().expect("it was opened").write(written)
+                open.insert(part).write(written)
             }
         }
     }
 
-    fn complete(&mut self, input: usize) -> Result<Vec<Part>> {
-        self.complete_to(input)?;
+    fn complete(&mut self, end: usize) -> Result<Vec<Part>> {
+        self.complete_to(end)?;
         match self {
-            Self::Each { complete, .. } => Ok(std::mem::take(complete)),
+            Self::Files { complete, .. } => Ok(std::mem::take(complete)),
             _ => Ok(Vec::new()),
         }
     }
 
-    /// Completes the files of the inputs before this one.
+    /// Completes the files before this one.
     fn complete_to(&mut self, end: usize) -> Result<()> {
-        let Self::Each {
+        let Self::Files {
             paths,
             tables,
-            input,
+            file,
             open,
             complete,
             commits,
@@ -388,11 +318,11 @@ impl Target {
         else {
             return Ok(());
         };
-        while *input < end.min(paths.len()) {
+        while *file < end.min(paths.len()) {
             let mut part = match open.take() {
                 Some(part) => part,
                 // The input is empty.
-                None => Part::create(&paths[*input], table(tables, *input))?,
+                None => Part::create(&paths[*file], table(tables, *file))?,
             };
             part.complete()?;
             if *commits {
@@ -400,23 +330,13 @@ impl Target {
             } else {
                 complete.push(part);
             }
-            *input += 1;
+            *file += 1;
         }
         Ok(())
     }
 }
 
-/// What the output of an input is like, if it is a file of Parquet.
-fn table(tables: &[Option<Arc<Table>>], input: usize) -> Option<&Table> {
-    tables.get(input).and_then(Option::as_deref)
-}
-
-/// Wakes threads that wait for a chunk which will not be written.
-struct FailGuard<'a>(&'a Writer);
-
-impl Drop for FailGuard<'_> {
-    fn drop(&mut self) {
-        self.0.lock().is_failed = true;
-        self.0.changed.notify_all();
-    }
+/// What an output is like, if it is a file of Parquet.
+fn table(tables: &[Option<Arc<Table>>], output: usize) -> Option<&Table> {
+    tables.get(output).and_then(Option::as_deref)
 }
