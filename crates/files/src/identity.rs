@@ -1,5 +1,7 @@
-//! Identifies the file of a path or a handle, whatever its name.
+//! Identifies the file of a path or a handle, whatever its name, and locks it.
 
+#[cfg(unix)]
+use std::fs::OpenOptions;
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -48,6 +50,25 @@ impl FileId {
     fn of(handle: impl winapi_util::AsHandleRef) -> io::Result<Self> {
         let information = winapi_util::file::information(handle)?;
         Ok(Self(information.volume_serial_number(), information.file_index()))
+    }
+}
+
+/// Opens and locks a file; `None` if another run holds it.
+#[cfg(unix)]
+pub fn open_locked(path: &Path, options: &OpenOptions) -> io::Result<Option<File>> {
+    use rustix::fs::{FlockOperation, flock};
+    loop {
+        let file = options.open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            // A file system without locks.
+            Err(error) if error.kind() == ErrorKind::Unsupported => {}
+            other => other?,
+        }
+        // Otherwise another run ended between the two, and removed or renamed the file.
+        if FileId::at(path)? == Some(FileId::of_file(&file)?) {
+            return Ok(Some(file));
+        }
     }
 }
 

@@ -5,25 +5,47 @@
 use crate::claims::resolved;
 use crate::input::is_stdin;
 use crate::output;
-use crate::state_file::id_of;
+use crate::state_file::{Id, id_of};
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
+/// What a journal says.
+#[derive(Default, Deserialize, Serialize)]
+pub struct Content {
+    /// What the hashes depend on, as options.
+    pub settings: String,
+    /// The filter beside the journal; `None` if there is none yet.
+    pub state: Option<Id>,
+    /// `None` for a filter of --build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Vec<Done>>,
+    /// What comes next, while a run saves its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Next>,
+}
+
 /// An input that is done.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct Done {
     pub path: String,
     pub bytes: u64,
     pub hash: u64,
 }
 
-/// The size of a filter's file and a hash of its end.
-pub type Id = Option<(u64, u64)>;
+/// The point that follows the present one.
+#[derive(Deserialize, Serialize)]
+pub struct Next {
+    pub state: Id,
+    pub inputs: Vec<Done>,
+    /// The path of each output before it is complete, and its own.
+    pub outputs: Vec<(String, String)>,
+}
 
 /// The path of the journal of a state or of another filter. If a link leads to the filter, the
 /// journal is beside the file.
@@ -38,73 +60,46 @@ pub fn path_of(filter: &Path) -> PathBuf {
 /// filter's.
 pub fn settings_of(filter: &Path, file: &File) -> Result<Option<String>> {
     let path = path_of(filter);
-    let Some(value) = read(&path)? else {
+    let Some(content) = read(&path)? else {
         return Ok(None);
     };
     // A run that saves a state has replaced it, or will.
-    let now = id_of(file).ok();
-    if now != id(&value["state"]) && now != id(&value["next"]["state"]) {
+    let next = content.next.map(|next| next.state);
+    if ![content.state, next].contains(&id_of(file).ok()) {
         bail!(stranger(&path));
     }
-    let settings = value["settings"].as_str().map(str::to_owned);
-    Ok(Some(settings.with_context(|| bad(&path))?))
+    Ok(Some(content.settings))
 }
 
-/// The inputs of filters that become one; `None` unless each has a journal.
+/// The journal of filters that become one; `None` unless each has a journal.
 pub fn merged(filters: &[PathBuf]) -> Result<Option<Content>> {
     let mut merged: Option<Content> = None;
     for filter in filters {
         let path = path_of(filter);
-        let Some(value) = (if is_stdin(filter) { None } else { read(&path)? }) else {
+        let Some(content) = (if is_stdin(filter) { None } else { read(&path)? }) else {
             return Ok(None);
         };
-        let failed = || bad(&path);
-        let settings = value["settings"].as_str().with_context(failed)?.to_owned();
-        if !value["next"].is_null() {
+        if content.next.is_some() {
             bail!(
                 "a run with the state {} was killed: run it again before",
                 filter.display()
             );
         }
-        let inputs = match &value["inputs"] {
-            // A filter of --build.
-            Value::Null => None,
-            inputs => Some(done(inputs).with_context(failed)?),
-        };
-        if id(&value["state"]) != id_of(&File::open(filter)?).ok() {
+        if content.state != id_of(&File::open(filter)?).ok() {
             bail!(stranger(&path));
         }
         let Some(merged) = &mut merged else {
-            merged = Some(Content { settings, inputs });
+            merged = Some(content);
             continue;
         };
-        compare(filter, &settings, &merged.settings)?;
-        merged.inputs = merged.inputs.take().zip(inputs).map(|(all, more)| {
+        compare(filter, &content.settings, &merged.settings)?;
+        merged.inputs = merged.inputs.take().zip(content.inputs).map(|(mut all, more)| {
             let known: HashSet<Done> = all.iter().cloned().collect();
-            let more = more.into_iter().filter(|done| !known.contains(done));
-            all.iter().cloned().chain(more).collect()
+            all.extend(more.into_iter().filter(|done| !known.contains(done)));
+            all
         });
     }
     Ok(merged)
-}
-
-/// The content of a journal. The journal of --build has no inputs.
-pub struct Content {
-    pub settings: String,
-    pub inputs: Option<Vec<Done>>,
-}
-
-impl Content {
-    /// Writes the journal of the filter.
-    pub fn write(self, filter: &Path) -> Result<()> {
-        let (len, hash) = id_of(&File::open(filter)?)?;
-        let mut value = json!({"settings": self.settings, "state": [len, hash]});
-        if let Some(done) = self.inputs {
-            value["inputs"] = inputs(&done);
-            value["next"] = Value::Null;
-        }
-        write(&path_of(filter), value)
-    }
 }
 
 /// The error of a journal that belongs to another filter.
@@ -140,7 +135,7 @@ fn checksum(value: &Value) -> String {
 }
 
 /// Reads a journal; `None` if there is none.
-pub fn read(path: &Path) -> Result<Option<Value>> {
+pub fn read(path: &Path) -> Result<Option<Content>> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         other => other.with_context(|| format!("cannot read {}", path.display()))?,
@@ -155,7 +150,7 @@ pub fn read(path: &Path) -> Result<Option<Value>> {
             path.display()
         );
     }
-    Ok(Some(value))
+    serde_json::from_value(value).with_context(|| bad(path))
 }
 
 /// Fails if the journal of a filter would replace another file.
@@ -165,33 +160,17 @@ pub fn refuse_to_replace(filter: &Path) -> Result<()> {
     read.map(drop)
 }
 
-/// Writes a journal, which is an object.
-pub fn write(path: &Path, mut value: Value) -> Result<()> {
-    value[CHECKSUM] = checksum(&value).into();
-    let written = output::replace(path, |writer| writeln!(writer, "{value:#}"));
-    written.with_context(|| format!("cannot write {}", path.display()))
-}
+impl Content {
+    /// Writes the journal of this filter.
+    pub fn write_beside(mut self, filter: &Path) -> Result<()> {
+        self.state = Some(id_of(&File::open(filter)?)?);
+        self.write(&path_of(filter))
+    }
 
-/// The id of a filter in a journal.
-pub fn id(value: &Value) -> Id {
-    let number = |at: usize| value.get(at).and_then(Value::as_u64);
-    number(0).zip(number(1))
-}
-
-/// The inputs in a journal.
-pub fn done(value: &Value) -> Option<Vec<Done>> {
-    let each = |value: &Value| {
-        Some(Done {
-            path: value["path"].as_str()?.into(),
-            bytes: value["bytes"].as_u64()?,
-            hash: value["hash"].as_u64()?,
-        })
-    };
-    value.as_array()?.iter().map(each).collect()
-}
-
-/// The inputs, as they are in a journal.
-pub fn inputs(done: &[Done]) -> Value {
-    let each = |done: &Done| json!({"path": done.path, "bytes": done.bytes, "hash": done.hash});
-    done.iter().map(each).collect()
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let mut value = serde_json::to_value(self)?;
+        value[CHECKSUM] = checksum(&value).into();
+        let written = output::replace(path, |writer| writeln!(writer, "{value:#}"));
+        written.with_context(|| format!("cannot write {}", path.display()))
+    }
 }

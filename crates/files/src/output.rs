@@ -10,7 +10,6 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::slice;
 
 /// The file that a command writes. It is replaced as a whole; `-` is stdout.
 pub struct Output {
@@ -154,11 +153,10 @@ fn buffered(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     writer.flush()
 }
 
-/// Where the lines of the inputs go.
-pub enum Outputs {
-    One(Output),
-    /// An output for each input.
-    Each(Vec<Output>),
+/// Where the lines of the inputs go: one file, or one for each input.
+pub struct Outputs {
+    all: Vec<Output>,
+    is_apart: bool,
 }
 
 impl Outputs {
@@ -168,7 +166,10 @@ impl Outputs {
     pub fn new(output: Option<&Path>, folder: Option<&Path>, files: &Files, unpacks: bool) -> Result<Self> {
         match folder {
             Some(folder) => Self::in_folder(folder, files, unpacks),
-            None => Output::new(output.unwrap_or(Path::new("-"))).map(Self::One),
+            None => Ok(Self {
+                all: vec![Output::new(output.unwrap_or(Path::new("-")))?],
+                is_apart: false,
+            }),
         }
     }
 
@@ -210,40 +211,33 @@ impl Outputs {
     }
 
     /// Fails if two inputs have the same output.
-    fn different(outputs: Vec<Output>) -> Result<Self> {
+    fn different(all: Vec<Output>) -> Result<Self> {
         let mut paths = HashSet::new();
-        if let Some(output) = outputs.iter().find(|output| !paths.insert(&output.path)) {
+        if let Some(output) = all.iter().find(|output| !paths.insert(&output.path)) {
             bail!("cannot write {}: two inputs have this output", output.name);
         }
-        Ok(Self::Each(outputs))
+        Ok(Self { all, is_apart: true })
     }
 
     /// Claims the files.
     pub fn claim(&self, claims: &mut Claims) -> Result<()> {
-        self.all().iter().try_for_each(|output| output.claim(claims, OUTPUT))
+        self.all.iter().try_for_each(|output| output.claim(claims, OUTPUT))
     }
 
     pub fn all(&self) -> &[Output] {
-        match self {
-            Self::One(output) => slice::from_ref(output),
-            Self::Each(outputs) => outputs,
-        }
+        &self.all
     }
 
     /// Whether each input has an output of its own.
     pub fn is_apart(&self) -> bool {
-        matches!(self, Self::Each(_))
+        self.is_apart
     }
 
     /// Gives the file to write to `write`, which returns also where the bytes of each input end in
     /// it. If this fails, all files are as before, unless the failure is that of a file which is
     /// replaced: then those before it are new.
     pub fn fill<T>(&self, write: impl FnOnce(&File) -> Result<(T, Vec<u64>)>) -> Result<T> {
-        let outputs = match self {
-            Self::One(output) => return output.fill(|file| Ok(write(file)?.0)),
-            Self::Each(outputs) => outputs,
-        };
-        if let [output] = &outputs[..] {
+        if let [output] = &self.all[..] {
             return output.fill(|file| Ok(write(file)?.0));
         }
         // One file for all outputs: a process may have few files open.
@@ -251,7 +245,7 @@ impl Outputs {
             .with_context(|| format!("cannot make a temporary file in {}", env::temp_dir().display()))?;
         let (done, ends) = write(&all)?;
         let mut start = 0;
-        for (output, end) in outputs.iter().zip(ends) {
+        for (output, end) in self.all.iter().zip(ends) {
             output.fill(|file| {
                 all.seek(SeekFrom::Start(start))?;
                 let copied = io::copy(&mut (&all).take(end - start), file);

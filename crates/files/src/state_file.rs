@@ -1,6 +1,8 @@
 //! A filter file that is kept from one run to the next.
 
 use crate::identity::FileId;
+#[cfg(unix)]
+use crate::identity::open_locked;
 use crate::output;
 use crate::positioned::FileExt;
 use crate::seen::{self, RATE, Seen};
@@ -58,7 +60,7 @@ impl StateFile {
 
     /// Replaces the file. If this fails, the old one is still there. Calls `before` with the new
     /// file's [`id`](Self::id) just before it gets its name.
-    pub fn save(&mut self, seen: &Seen, before: impl FnOnce((u64, u64)) -> Result<()>) -> Result<()> {
+    pub fn save(&mut self, seen: &Seen, before: impl FnOnce(Id) -> Result<()>) -> Result<()> {
         let Self { path, file, .. } = self;
         let opened = file.as_ref().map(FileId::of_file).transpose()?;
         // By a program that does not know the lock.
@@ -90,17 +92,19 @@ impl StateFile {
         &self.path
     }
 
-    /// The size of the file and a hash of its last bytes, which hold the checksum of the newest
-    /// layer. So it differs after each run that remembers something. `None` if there is no file
-    /// yet.
-    pub fn id(&self) -> Result<Option<(u64, u64)>> {
+    /// The file's id; `None` if there is no file yet.
+    pub fn id(&self) -> Result<Option<Id>> {
         let id = self.file.as_ref().map(id_of).transpose();
         id.with_context(|| format!("the state {}", self.path.display()))
     }
 }
 
-/// The [`id`](StateFile::id) of a file.
-pub fn id_of(file: &File) -> io::Result<(u64, u64)> {
+/// The size of a filter's file and a hash of its last bytes, which hold the checksum of the newest
+/// layer. So it differs after each run that remembers something.
+pub type Id = (u64, u64);
+
+/// The id of a filter's file.
+pub fn id_of(file: &File) -> io::Result<Id> {
     let len = file.metadata()?.len();
     let mut last = vec![0; len.min(LAST as u64) as usize];
     file.read_exact_at(&mut last, len.saturating_sub(LAST as u64))?;
@@ -118,7 +122,7 @@ struct Tail<'a> {
 }
 
 impl Tail<'_> {
-    fn id(&self) -> (u64, u64) {
+    fn id(&self) -> Id {
         let last = &self.last[self.last.len().saturating_sub(LAST)..];
         (self.len, XxHash3_64::oneshot(last))
     }
@@ -162,25 +166,14 @@ impl Lock {
 
     #[cfg(unix)]
     fn open(path: &Path) -> io::Result<Option<Self>> {
-        use rustix::fs::{FlockOperation, flock};
-        loop {
-            // With `read`, since a named pipe that is opened for both waits for no other end.
-            let mut options = File::options();
-            let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                // A file system without locks.
-                Err(error) if error.kind() == ErrorKind::Unsupported => {}
-                other => other?,
-            }
-            // Otherwise another run ended between the two, and removed the file.
-            if FileId::at(path)? == Some(FileId::of_file(&file)?) {
-                return Ok(Some(Self {
-                    path: path.to_owned(),
-                    _file: file,
-                }));
-            }
-        }
+        let mut options = File::options();
+        // With `read`, since a named pipe that is opened for both waits for no other end.
+        options.read(true).write(true).create(true).truncate(false);
+        let file = open_locked(path, &options)?;
+        Ok(file.map(|_file| Self {
+            path: path.to_owned(),
+            _file,
+        }))
     }
 
     /// Windows removes the file when it is closed, also for a killed run. So it is there only while

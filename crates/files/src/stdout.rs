@@ -27,24 +27,23 @@ pub fn open() -> io::Result<File> {
     if WAS_CLOSED.load(Ordering::Relaxed) {
         return Err(io::Error::other("stdout is closed"));
     }
-    duplicate()
+    duplicate(&io::stdout())
 }
 
+/// A stream without a buffer.
 #[cfg(unix)]
-fn duplicate() -> io::Result<File> {
-    Ok(std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?.into())
+pub(crate) fn duplicate(stream: &impl std::os::fd::AsFd) -> io::Result<File> {
+    Ok(stream.as_fd().try_clone_to_owned()?.into())
 }
 
 #[cfg(windows)]
-fn duplicate() -> io::Result<File> {
-    Ok(std::os::windows::io::AsHandle::as_handle(&io::stdout())
-        .try_clone_to_owned()?
-        .into())
+pub(crate) fn duplicate(stream: &impl std::os::windows::io::AsHandle) -> io::Result<File> {
+    Ok(stream.as_handle().try_clone_to_owned()?.into())
 }
 
 /// Fails if stdout goes to this regular file.
 pub fn refuse(file: &File) -> io::Result<()> {
-    let stdout = duplicate()?;
+    let stdout = duplicate(&io::stdout())?;
     if regular(file)?.is_some() && regular(&stdout)?.is_some() && FileId::of_file(file)? == FileId::of_file(&stdout)? {
         return Err(io::Error::other("this file is also the output"));
     }

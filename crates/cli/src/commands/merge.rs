@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     }
     output.write(|writer| merged.content.write_to(writer))?;
     if let Some(journal) = journal {
-        journal.write(output.path())?;
+        journal.write_beside(output.path())?;
     }
     let mut summary = summary(&merged.content);
     summary.text.insert_str(0, &format!("{} files", args.files.len()));

@@ -113,14 +113,12 @@ fn claim(
 /// Removes the inputs that are done from the list. Returns how many.
 fn skip_done(journal: &Journal, files: &mut Files, quiet: bool) -> Result<usize> {
     let known = journal.have(&files.paths)?;
-    let mut keeps = known.iter();
-    files
-        .paths
-        .retain(|_| *keeps.next().expect("one for each path") == Known::No);
-    let mut keeps = known.iter();
-    files
-        .names
-        .retain(|_| *keeps.next().expect("one for each path") == Known::No);
+    let keep_new = |paths: &mut Vec<PathBuf>| {
+        let mut known = known.iter();
+        paths.retain(|_| known.next() == Some(&Known::No));
+    };
+    keep_new(&mut files.paths);
+    keep_new(&mut files.names);
     let count = |kind| known.iter().filter(|&&known| known == kind).count();
     let (by_path, moved) = (count(Known::ByPath), count(Known::ByContent));
     let skipped = by_path + moved;
@@ -138,8 +136,8 @@ fn skip_done(journal: &Journal, files: &mut Files, quiet: bool) -> Result<usize>
 
 /// Fails if the output has documents of inputs that are skipped, which would be lost.
 fn refuse_to_replace(outputs: &Outputs, skipped: usize) -> Result<()> {
-    match outputs {
-        Outputs::One(output) if !is_stdin(output.path()) && output.path().exists() => bail!(
+    match outputs.all() {
+        [output] if !outputs.is_apart() && !is_stdin(output.path()) && output.path().exists() => bail!(
             "{} exists, and {skipped} of the inputs are done: it would lose their documents. Give another output, or \
              use --output-dir",
             output.name()

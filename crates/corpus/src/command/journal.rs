@@ -18,13 +18,12 @@
 //! and 5, or removes the outputs of step 1.
 
 use super::writer::{Part, rename};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail, ensure};
 use lanebloom_files::claims::resolved;
 use lanebloom_files::input::{Digest, digested, is_stdin};
-use lanebloom_files::journal::{Done, Id, bad, compare, done, id, inputs, path_of, read, stranger, write};
+use lanebloom_files::journal::{Content, Done, Next, bad, compare, path_of, read, stranger};
 use lanebloom_files::seen::Seen;
 use lanebloom_files::state_file::StateFile;
-use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind};
@@ -55,67 +54,66 @@ impl Journal {
     /// one, unless it `is_new`.
     pub(super) fn open(state: StateFile, settings: &str, is_new: bool) -> Result<Self> {
         let path = path_of(state.path());
+        let now = state.id()?;
         let mut journal = Self {
             settings: settings.to_owned(),
             state,
             done: Vec::new(),
             path,
         };
-        let now = journal.state.id()?;
-        let value = match (read(&journal.path)?, now) {
-            (Some(_), _) if is_new => bail!("{} is there already: leave --new-journal out", journal.path.display()),
-            (Some(value), _) => value,
+        let (path, state) = (&journal.path, journal.state.path());
+        let content = match (read(path)?, now) {
+            (Some(_), _) if is_new => bail!("{} is there already: leave --new-journal out", path.display()),
+            (Some(content), _) => content,
             (None, Some(_)) if !is_new => bail!(
                 "the state {} has no journal {}: all documents of an input that it has seen would be removed. \
                  Restore the journal; or give --new-journal, and only inputs that it has not seen",
-                journal.state.path().display(),
-                journal.path.display()
+                state.display(),
+                path.display()
             ),
             (None, _) => return Ok(journal),
         };
-        let (path, folder) = (journal.path.clone(), journal.folder());
-        let failed = || anyhow!(bad(&path));
-        let theirs = value["settings"].as_str().ok_or_else(failed)?;
-        compare(journal.state.path(), theirs, settings)?;
-        if value["inputs"].is_null() {
+        compare(state, &content.settings, settings)?;
+        let Some(inputs) = content.inputs else {
             bail!(
                 "the state {} is a filter of --build, and its journal names no inputs. Give it to --against; or remove \
                  {}, and give --new-journal and only inputs that the filter has not seen",
-                journal.state.path().display(),
+                state.display(),
                 path.display()
             );
-        }
-        let next = &value["next"];
-        let outputs = || next["outputs"].as_array().into_iter().flatten();
-        let names = |pair: &Value| {
-            let name = |at: usize| Some(folder.join(pair.get(at)?.as_str()?));
-            let names = name(0).zip(name(1));
-            // A foreign journal must not move or remove other files.
-            names.filter(|(from, to)| *from == Part::path(to)).ok_or_else(failed)
         };
-        if !next.is_null() && now.is_some() && id(&next["state"]) == now {
-            for pair in outputs() {
-                let (from, to) = names(pair)?;
-                // Otherwise it has its name already.
-                if from.exists() {
-                    rename(&from, &to)?;
-                } else if !to.exists() {
-                    lanebloom_files::note(&format!(
-                        "lanebloom-corpus: {}, which the last run wrote, is not there any more",
-                        to.display()
-                    ));
+        let folder = journal.folder();
+        let names = |(from, to): &(String, String)| {
+            let (from, to) = (folder.join(from), folder.join(to));
+            // A foreign journal must not move or remove other files.
+            ensure!(from == Part::path(&to), bad(path));
+            Ok((from, to))
+        };
+        match content.next {
+            Some(next) if now == Some(next.state) => {
+                for pair in &next.outputs {
+                    let (from, to) = names(pair)?;
+                    // Otherwise it has its name already.
+                    if from.exists() {
+                        rename(&from, &to)?;
+                    } else if !to.exists() {
+                        lanebloom_files::note(&format!(
+                            "lanebloom-corpus: {}, which the last run wrote, is not there any more",
+                            to.display()
+                        ));
+                    }
                 }
+                journal.done = next.inputs;
+                journal.content()?.write(&journal.path)?;
             }
-            journal.done = done(&next["inputs"]).ok_or_else(failed)?;
-            journal.write_now()?;
-        } else if id(&value["state"]) == now {
-            journal.done = done(&value["inputs"]).ok_or_else(failed)?;
-            for pair in outputs() {
-                // If this fails, the run that writes the output replaces it.
-                let _ = fs::remove_file(names(pair)?.0);
+            next if now == content.state => {
+                for pair in next.iter().flat_map(|next| &next.outputs) {
+                    // If this fails, the run that writes the output replaces it.
+                    let _ = fs::remove_file(names(pair)?.0);
+                }
+                journal.done = inputs;
             }
-        } else {
-            bail!(stranger(&path));
+            _ => bail!(stranger(path)),
         }
         Ok(journal)
     }
@@ -185,53 +183,37 @@ impl Journal {
 
     /// Saves the state after some more inputs, and gives their outputs the names.
     pub(super) fn save(&mut self, seen: &Seen, done: Vec<Done>, mut outputs: Vec<Part>) -> Result<()> {
-        let mut next = self.done.clone();
-        next.extend(done);
         let folder = self.folder();
         let name = |path: &Path| text(&relative(&resolved(path), &folder));
-        let names = outputs
-            .iter()
-            .map(|part| Ok(json!([name(&part.path)?, name(&part.to)?])));
-        let names: Value = names.collect::<Result<_>>()?;
-        let file = self.file(self.state.id()?);
-        self.state.save(seen, |(len, hash)| {
-            file.write(&json!({"state": [len, hash], "inputs": inputs(&next), "outputs": names}))?;
+        let names = outputs.iter().map(|part| Ok((name(&part.path)?, name(&part.to)?)));
+        let names = names.collect::<Result<_>>()?;
+        let next = [&self.done[..], &done].concat();
+        let content = self.content()?;
+        self.state.save(seen, |state| {
+            let next = Next {
+                state,
+                inputs: next.clone(),
+                outputs: names,
+            };
+            let next = Some(next);
+            Content { next, ..content }.write(&self.path)?;
             // From here on the journal decides about them, even if a name cannot be given now.
             outputs.iter_mut().for_each(Part::keep);
             Ok(())
         })?;
         outputs.into_iter().try_for_each(Part::commit)?;
         self.done = next;
-        self.write_now()
+        self.content()?.write(&self.path)
     }
 
-    fn write_now(&self) -> Result<()> {
-        self.file(self.state.id()?).write(&Value::Null)
-    }
-
-    /// The journal's file, beside a state with this id.
-    fn file(&self, state: Id) -> JournalFile {
-        JournalFile {
-            path: self.path.clone(),
-            present: json!({
-                "settings": self.settings,
-                "state": state.map(|(len, hash)| json!([len, hash])),
-                "inputs": inputs(&self.done),
-            }),
-        }
-    }
-}
-
-/// What stands in the file, but for the next point.
-struct JournalFile {
-    path: PathBuf,
-    present: Value,
-}
-
-impl JournalFile {
-    fn write(mut self, next: &Value) -> Result<()> {
-        self.present["next"] = next.clone();
-        write(&self.path, self.present)
+    /// What the journal says now, without a next point.
+    fn content(&self) -> Result<Content> {
+        Ok(Content {
+            settings: self.settings.clone(),
+            state: self.state.id()?,
+            inputs: Some(self.done.clone()),
+            next: None,
+        })
     }
 }
 

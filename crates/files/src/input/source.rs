@@ -17,16 +17,8 @@ pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-#[cfg(unix)]
 fn stdin() -> io::Result<File> {
-    Ok(std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned()?.into())
-}
-
-#[cfg(windows)]
-fn stdin() -> io::Result<File> {
-    Ok(std::os::windows::io::AsHandle::as_handle(&io::stdin())
-        .try_clone_to_owned()?
-        .into())
+    stdout::duplicate(&io::stdin())
 }
 
 /// The metadata of a file, which is not opened: the writer of a named pipe would take that for its
