@@ -4,7 +4,7 @@
 //! thread at a time takes the chunks in order, so a piece is compared with all pieces before it,
 //! and the output depends on nothing else. The rest of the work is done side by side again.
 
-use super::documents::{Documents, Fate};
+use super::documents::{Counts, Documents, Fate};
 use super::memory::Limited;
 use anyhow::Result;
 use lanebloom_corpus::is_covered;
@@ -35,12 +35,10 @@ pub(super) enum By {
 }
 
 impl Way {
-    /// Decides what does not depend on the order of the chunks, and counts.
-    pub(super) fn end(self, documents: &mut Documents) {
-        let hashes = documents.pieces.hashes.len();
+    /// Decides what does not depend on the order of the chunks. Returns the counts of this one.
+    pub(super) fn end(self, documents: &mut Documents) -> Counts {
         match self.by {
-            By::Nothing => {}
-            By::Windows => return self.count(documents),
+            By::Nothing | By::Windows => {}
             By::Inserting => {
                 let new = std::mem::take(&mut documents.new);
                 self.score_all(documents, |place| !new[place]);
@@ -48,18 +46,12 @@ impl Way {
             }
             By::Found => {
                 let found = std::mem::take(&mut documents.found);
-                debug_assert!(found.len() * 64 >= hashes);
                 documents.rate = 0.0;
                 self.score_all(documents, |place| found[place / 64] >> (place % 64) & 1 == 1);
                 documents.found = found;
             }
         }
-        self.count(documents);
-    }
-
-    fn count(self, documents: &mut Documents) {
-        let counts = std::mem::take(&mut documents.counts);
-        documents.counts = counts.with(documents);
+        std::mem::take(&mut documents.counts).with(documents)
     }
 
     fn score_all(self, documents: &mut Documents, is_seen: impl Fn(usize) -> bool) {
@@ -317,17 +309,11 @@ impl Pending {
 
     /// Removes all but the first ones, the last one first, so that no search meets a gap.
     fn undo(&mut self, len: usize) {
-        for hash in self.order.drain(len..).rev() {
-            let mask = self.table.len() - 1;
-            let mut place = hash as usize & mask;
-            while self.table[place] != hash {
-                if self.table[place] == 0 {
-                    break;
-                }
-                place = (place + 1) & mask;
-            }
+        for at in (len..self.order.len()).rev() {
+            let place = self.place(self.order[at]);
             self.table[place] = 0;
         }
+        self.order.truncate(len);
     }
 }
 

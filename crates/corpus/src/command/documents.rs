@@ -93,24 +93,17 @@ impl Cut for Cutter {
 
     fn next(&mut self, lines: &mut Vec<u8>, documents: &mut Documents) -> Result<Option<usize>> {
         let batches = self.batches.as_mut().expect("the input is a file of Parquet");
-        documents.rows = batches.next(lines)?;
-        Ok(documents.rows.as_ref().map(|rows| rows.file_bytes))
+        let (rows, file_bytes) = batches.next(lines)?.unzip();
+        documents.rows = rows;
+        Ok(file_bytes)
     }
 }
 
 /// What the documents came to.
 #[derive(Default)]
 pub(super) struct Counts {
-    pub(super) documents: u64,
-    /// Those that pass uncompared: lines that are not JSON, and the ones of them with a word of
-    /// JavaScript for a number; lines without a text, and with half a surrogate pair in it.
-    pub(super) not_json: u64,
-    pub(super) with_nan: u64,
-    pub(super) without_text: u64,
-    pub(super) half_surrogate: u64,
-    pub(super) shortened: u64,
-    pub(super) empty: u64,
-    pub(super) too_short: u64,
+    /// The number of documents by their fate.
+    fates: [u64; FATES],
     pub(super) pieces: u64,
     pub(super) pieces_removed: u64,
     pub(super) hashes: u64,
@@ -123,7 +116,6 @@ pub(super) struct Counts {
 impl Counts {
     /// Counts the documents of a chunk, which were decided.
     pub(super) fn with(mut self, documents: &Documents) -> Self {
-        self.documents = documents.all.len() as u64;
         self.text_bytes = documents.text_bytes;
         self.hashes = documents.pieces.hashes.len() as u64;
         for (piece, score) in documents.pieces.pieces.iter().zip(&documents.scores) {
@@ -131,40 +123,31 @@ impl Counts {
             self.pieces_removed += u64::from(*score > 0.0);
         }
         for document in &documents.all {
-            match document.fate {
-                Fate::Passes(reason) => match reason {
-                    Passes::NotJson { has_nan } => {
-                        self.not_json += 1;
-                        self.with_nan += u64::from(has_nan);
-                    }
-                    Passes::WithoutText => self.without_text += 1,
-                    Passes::HalfSurrogate => self.half_surrogate += 1,
-                },
-                Fate::Same => {}
-                Fate::Shortened => self.shortened += 1,
-                Fate::Empty => self.empty += 1,
-                Fate::TooShort => self.too_short += 1,
-            }
+            self.fates[document.fate as usize] += 1;
         }
         self
     }
 
     /// Adds the counts of another chunk.
     pub(super) fn add(&mut self, other: &Self) {
-        self.documents += other.documents;
-        self.not_json += other.not_json;
-        self.with_nan += other.with_nan;
-        self.without_text += other.without_text;
-        self.half_surrogate += other.half_surrogate;
-        self.shortened += other.shortened;
-        self.empty += other.empty;
-        self.too_short += other.too_short;
+        for (all, more) in self.fates.iter_mut().zip(other.fates) {
+            *all += more;
+        }
         self.pieces += other.pieces;
         self.pieces_removed += other.pieces_removed;
         self.hashes += other.hashes;
         self.hashes_seen += other.hashes_seen;
         self.text_bytes += other.text_bytes;
         self.mistaken += other.mistaken;
+    }
+
+    pub(super) fn documents(&self) -> u64 {
+        self.fates.iter().sum()
+    }
+
+    /// The number of documents with this fate.
+    pub(super) fn of(&self, fate: Fate) -> u64 {
+        self.fates[fate as usize]
     }
 }
 
@@ -181,11 +164,9 @@ pub(super) struct Document {
     pub(super) fate: Fate,
 }
 
-/// What happens to a document.
+/// What happens to a document. The last four pass uncompared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fate {
-    /// It has no text to compare.
-    Passes(Passes),
     Same,
     /// Pieces go.
     Shortened,
@@ -193,30 +174,32 @@ pub(super) enum Fate {
     Empty,
     /// Too few words are left.
     TooShort,
-}
-
-/// Why a line passes uncompared.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Passes {
-    /// `has_nan`: it has NaN or Infinity, which Python writes, and which are not JSON.
-    NotJson {
-        has_nan: bool,
-    },
+    NotJson,
+    /// It has NaN or Infinity, which Python writes, and which are not JSON.
+    WithNan,
     WithoutText,
-    /// No character stands for it, so no text that can be compared has it.
+    /// Its text has half a surrogate pair. No character stands for it, so no text that can be
+    /// compared has it.
     HalfSurrogate,
 }
 
-impl Passes {
-    /// How a line without a text passes.
-    fn of(line: &[u8]) -> Self {
-        if line.trim_ascii().is_empty() || serde_json::from_slice::<&RawValue>(line).is_ok() {
-            return Self::WithoutText;
-        }
+const FATES: usize = Fate::HalfSurrogate as usize + 1;
+
+impl Fate {
+    /// The fate of a line in which no text was found.
+    fn without_text(line: &[u8]) -> Self {
         let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
-        Self::NotJson {
-            has_nan: has(b"NaN") || has(b"Infinity"),
+        if line.trim_ascii().is_empty() || serde_json::from_slice::<&RawValue>(line).is_ok() {
+            Self::WithoutText
+        } else if has(b"NaN") || has(b"Infinity") {
+            Self::WithNan
+        } else {
+            Self::NotJson
         }
+    }
+
+    fn is_uncompared(self) -> bool {
+        self as usize >= Self::NotJson as usize
     }
 }
 
@@ -259,9 +242,9 @@ impl Documents {
                 fate: Fate::Same,
             };
             match found {
-                None => document.fate = Fate::Passes(Passes::of(&bytes[start..end])),
+                None => document.fate = Fate::without_text(&bytes[start..end]),
                 Some((_, json)) if !lanebloom_corpus::unescape(json, text) => {
-                    document.fate = Fate::Passes(Passes::HalfSurrogate);
+                    document.fate = Fate::HalfSurrogate;
                 }
                 Some((json, _)) => {
                     document.text = Some(start + json.start..start + json.end);
@@ -295,7 +278,7 @@ impl Documents {
     /// What happens to a document after the scores of its pieces are known.
     pub(super) fn decide(&mut self, document: usize, min_words: usize) -> Fate {
         let document = &mut self.all[document];
-        if matches!(document.fate, Fate::Passes(_)) {
+        if document.fate.is_uncompared() {
             return document.fate;
         }
         let (mut left, mut removed) = (0, 0);
@@ -357,7 +340,7 @@ impl Documents {
         let mut same = 0..0;
         for document in &self.all {
             let line = &document.line;
-            if matches!(document.fate, Fate::Same | Fate::Passes(_)) {
+            if document.fate == Fate::Same || document.fate.is_uncompared() {
                 same.end = line.end;
                 continue;
             }

@@ -5,16 +5,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+/// Stands for all types of `rows.rs`: there is no value.
 pub(super) enum Table {}
 
-pub(super) enum Batches {}
-
-pub(super) struct Rows {
-    none: Table,
-    pub(super) file_bytes: usize,
-}
-
-pub(super) enum TableWriter {}
+pub(super) type Batches = Table;
+pub(super) type Rows = Table;
+pub(super) type TableWriter = Table;
 
 impl Table {
     pub(super) fn open(path: &Path, _: &str) -> Result<Option<Self>> {
@@ -37,22 +33,16 @@ impl Table {
     pub(super) fn batches(&self, _: usize) -> Result<Batches> {
         match *self {}
     }
-}
 
-impl Batches {
-    pub(super) fn next(&mut self, _: &mut Vec<u8>) -> Result<Option<Rows>> {
+    pub(super) fn next(&mut self, _: &mut Vec<u8>) -> Result<Option<(Rows, usize)>> {
         match *self {}
     }
-}
 
-impl Rows {
     pub(super) fn edit(&mut self, _: Vec<bool>, _: &[(usize, String)]) -> Result<()> {
-        match self.none {}
+        match *self {}
     }
-}
 
-impl TableWriter {
-    pub(super) fn new(like: &Table, _: File) -> Result<Self> {
+    pub(super) fn new(like: &Table, _: File) -> Result<TableWriter> {
         match *like {}
     }
 

@@ -114,14 +114,14 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// The next rows, and as many lines of JSON in `lines`.
-    pub(super) fn next(&mut self, lines: &mut Vec<u8>) -> Result<Option<Rows>> {
+    /// The next rows with their part of the file's bytes, and as many lines of JSON in `lines`.
+    pub(super) fn next(&mut self, lines: &mut Vec<u8>) -> Result<Option<(Rows, usize)>> {
         lines.clear();
         let Some(batch) = guarded(|| Ok(self.reader.next().transpose()?))? else {
             return Ok(None);
         };
+        let file_bytes = (batch.num_rows() as f64 * self.bytes_per_row) as usize;
         let rows = Rows {
-            file_bytes: (batch.num_rows() as f64 * self.bytes_per_row) as usize,
             batch,
             column: self.column,
         };
@@ -139,7 +139,7 @@ impl Batches {
             }
             lines.extend_from_slice(b"}\n");
         }
-        Ok(Some(rows))
+        Ok(Some((rows, file_bytes)))
     }
 }
 
@@ -147,8 +147,6 @@ impl Batches {
 pub(super) struct Rows {
     batch: RecordBatch,
     column: usize,
-    /// Their part of the file's bytes.
-    pub(super) file_bytes: usize,
 }
 
 impl Rows {

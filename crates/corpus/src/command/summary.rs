@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::decide::{By, Decider, Statistics};
-use super::documents::Counts;
+use super::documents::{Counts, Fate};
 use indicatif::HumanBytes;
 use lanebloom_corpus::Near;
 use lanebloom_files::summary::Summary;
@@ -12,39 +12,37 @@ use std::time::Instant;
 pub(super) fn of(decider: &Decider, counts: &Counts, skipped: usize, args: &Args, start: Instant) -> Summary {
     let Decider { filter, way, .. } = decider;
     let (is_build, is_against) = (way.by == By::Nothing, way.by == By::Found);
+    let (documents, shortened) = (counts.documents(), counts.of(Fate::Shortened));
+    let (empty, too_short) = (counts.of(Fate::Empty), counts.of(Fate::TooShort));
+    let with_nan = counts.of(Fate::WithNan);
+    let not_json = counts.of(Fate::NotJson) + with_nan;
+    let (without_text, half_surrogate) = (counts.of(Fate::WithoutText), counts.of(Fate::HalfSurrogate));
     let Counts {
-        documents,
-        not_json,
-        with_nan,
-        without_text,
-        half_surrogate,
-        shortened,
-        empty,
-        too_short,
         pieces,
         pieces_removed,
         hashes,
         hashes_seen,
         text_bytes,
         mistaken,
-    } = counts;
+        ..
+    } = *counts;
     let seconds = start.elapsed().as_secs_f64();
-    let mb = *text_bytes as f64 / 1e6;
+    let mb = text_bytes as f64 / 1e6;
     let Statistics { memory, fill, rate } = decider.statistics();
     let rate = rate * args.near.map_or(1.0, |near| Near::new(near).bands() as f64);
     let mut statistics: Vec<(&'static str, Value)> = vec![
-        ("documents", (*documents).into()),
-        ("not_json", (*not_json).into()),
-        ("not_json_with_nan", (*with_nan).into()),
-        ("without_text", (*without_text).into()),
-        ("half_surrogate", (*half_surrogate).into()),
-        ("shortened", (*shortened).into()),
-        ("dropped_empty", (*empty).into()),
-        ("dropped_too_short", (*too_short).into()),
-        ("pieces", (*pieces).into()),
-        ("pieces_removed", (*pieces_removed).into()),
-        ("hashes", (*hashes).into()),
-        ("hashes_seen", (*hashes_seen).into()),
+        ("documents", documents.into()),
+        ("not_json", not_json.into()),
+        ("not_json_with_nan", with_nan.into()),
+        ("without_text", without_text.into()),
+        ("half_surrogate", half_surrogate.into()),
+        ("shortened", shortened.into()),
+        ("dropped_empty", empty.into()),
+        ("dropped_too_short", too_short.into()),
+        ("pieces", pieces.into()),
+        ("pieces_removed", pieces_removed.into()),
+        ("hashes", hashes.into()),
+        ("hashes_seen", hashes_seen.into()),
         ("inputs_skipped", skipped.into()),
     ];
     let what = if args.annotate.is_some() { "marked" } else { "removed" };
@@ -60,7 +58,7 @@ pub(super) fn of(decider: &Decider, counts: &Counts, skipped: usize, args: &Args
             (not_json, format!("not JSON{with_nan}")),
             (half_surrogate, "with half a surrogate pair".to_owned()),
         ];
-        let reasons = reasons.iter().filter(|(count, _)| **count > 0);
+        let reasons = reasons.iter().filter(|(count, _)| *count > 0);
         let reasons = Vec::from_iter(reasons.map(|(count, reason)| format!("{count} {reason}")));
         text += &format!(", {uncompared} of them not compared: {}", reasons.join(", "));
     }
@@ -79,7 +77,7 @@ pub(super) fn of(decider: &Decider, counts: &Counts, skipped: usize, args: &Args
     }
     if !is_against {
         statistics.extend([
-            ("wrongly_removed_expected", Value::from(*mistaken)),
+            ("wrongly_removed_expected", Value::from(mistaken)),
             ("rate_now", rate.into()),
             ("memory_bytes", memory.into()),
             ("fill", fill.into()),
@@ -98,7 +96,7 @@ pub(super) fn of(decider: &Decider, counts: &Counts, skipped: usize, args: &Args
         }
     }
     statistics.extend([
-        ("text_bytes", Value::from(*text_bytes)),
+        ("text_bytes", Value::from(text_bytes)),
         ("seconds", seconds.into()),
         ("mb_per_second", (mb / seconds).into()),
     ]);
