@@ -1,7 +1,7 @@
 //! Filter files, recognized by their content: snapshots of lanebloom, Guava's streams, and chunks
 //! of RedisBloom. `query`, `merge`, `info` and `convert` read them here.
 
-use crate::bank::{self, BankFile};
+use crate::bank::BankFile;
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
@@ -36,7 +36,6 @@ pub(crate) struct Unreadable {
     pub(crate) header: SnapshotHeader,
     /// What is missing.
     pub(crate) reason: &'static str,
-    bytes: Vec<u8>,
 }
 
 impl FilterFile {
@@ -107,8 +106,7 @@ impl Content {
     pub(crate) fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
         match self {
             Self::Filter(filter) => filter.write_to(writer),
-            Self::Unreadable(other) => writer.write_all(&other.bytes),
-            Self::Bank(file) => bank::write(&file.bank, &file.names.0, writer),
+            Self::Unreadable(_) | Self::Bank(_) => unreachable!("`merge` and `convert` refuse it"),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(dump) => resp::write(&dump.filter, dump.key.as_deref().unwrap_or(b""), &mut writer),
         }
@@ -124,10 +122,20 @@ fn read(path: &Path) -> Result<(u64, Content)> {
         let bytes = metadata.len();
         return Ok((bytes, recognize(&mut BufReader::with_capacity(1 << 20, file), bytes)?));
     }
-    // A pipe may have no end: what begins like no filter file is read no further.
+    // A pipe may have no end: what begins like no filter file is read no further, and a filter only
+    // up to the first byte that follows it.
     let mut whole = head(&mut file)?;
-    Form::of(&whole)?;
-    file.read_to_end(&mut whole).context("cannot read it")?;
+    let most = match Form::of(&whole)? {
+        Form::Guava(needed) => needed.saturating_add(1),
+        Form::Snapshot => match SnapshotHeader::peek(&whole)? {
+            // Others may follow it; names follow it.
+            header if matches!(header.kind, Kind::Delta | Kind::Bank) => u64::MAX,
+            header => header.bytes.saturating_add(1),
+        },
+        Form::Redis => u64::MAX,
+    };
+    let mut rest = file.take(most.saturating_sub(whole.len() as u64));
+    rest.read_to_end(&mut whole).context("cannot read it")?;
     let bytes = whole.len() as u64;
     Ok((bytes, recognize(&mut Cursor::new(whole), bytes)?))
 }
@@ -189,6 +197,9 @@ fn recognize(reader: &mut impl Read, bytes: u64) -> Result<Content> {
         Form::Guava(needed) if needed == bytes => {
             Ok(Content::Guava(GuavaBloom::read_from(head.chain(reader), memory)?))
         }
+        Form::Guava(needed) if needed < bytes => {
+            bail!("not a filter file; if it is a Guava stream, more bytes follow its {needed}")
+        }
         Form::Guava(needed) => {
             bail!("not a filter file; if it is a Guava stream, it has {bytes} bytes of {needed}")
         }
@@ -201,8 +212,8 @@ fn recognize(reader: &mut impl Read, bytes: u64) -> Result<Content> {
 fn snapshot(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content> {
     let header = SnapshotHeader::peek(&head)?;
     if let Some(reason) = unreadable(&header) {
-        let bytes = verified(head, reader)?;
-        return Ok(Content::Unreadable(Unreadable { header, reason, bytes }));
+        verify(head, reader)?;
+        return Ok(Content::Unreadable(Unreadable { header, reason }));
     }
     if header.bytes > bytes {
         bail!("the bytes end after {bytes} of {}", header.bytes);
@@ -229,15 +240,14 @@ fn unreadable(header: &SnapshotHeader) -> Option<&'static str> {
 }
 
 /// Reads snapshots and deltas to the end, and checks all their checksums.
-fn verified(head: Vec<u8>, reader: &mut impl Read) -> Result<Vec<u8>> {
-    let mut bytes = head;
+fn verify(mut bytes: Vec<u8>, reader: &mut impl Read) -> Result<()> {
     reader.read_to_end(&mut bytes).context("cannot read it")?;
     let mut rest = &bytes[..];
     while !rest.is_empty() {
         let start = bytes.len() - rest.len();
         (_, rest) = codec::verify(rest).with_context(|| format!("the record at byte {start}"))?;
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// Writes a filter of one layer as a `ConcurrentBloom`, which more programs read, and any other one

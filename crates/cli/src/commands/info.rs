@@ -17,6 +17,8 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write;
 
+const ESTIMATED: &str = "keys estimated";
+
 /// The most names of columns that a row shows.
 const MOST_NAMES: usize = 5;
 
@@ -73,7 +75,7 @@ impl Facts {
                 facts.add("bits", filter.bit_size());
                 // The stream does not say for how many keys it is.
                 facts.memory(filter.memory_bytes() as u64);
-                facts.now(filter.statistics(), "keys estimated");
+                facts.now(filter.statistics(), ESTIMATED);
                 facts.overfull(filter.is_overfull());
             }
             Content::Redis(dump) => {
@@ -87,7 +89,7 @@ impl Facts {
                 facts.add("layers", info.filters);
                 facts.add("keys expected", info.capacity);
                 facts.memory(filter.memory_bytes() as u64);
-                facts.now(filter.statistics(), "keys estimated");
+                facts.now(filter.statistics(), ESTIMATED);
                 for (number, layer) in filter.layers().enumerate() {
                     (facts.part_name, facts.part) = ("layer", number + 1);
                     facts.add("bits", layer.bits);
@@ -154,13 +156,13 @@ impl Facts {
         match filter {
             AnyFilter::Bloom(filter) => {
                 self.shape(filter);
-                self.estimated(filter);
+                self.sized(filter, ESTIMATED);
             }
             AnyFilter::Scalable(filter) => {
                 self.add("most layers", filter.max_layers());
                 self.rate("rate promised", filter.max_false_positive_rate());
                 self.add("layers", filter.layers().len());
-                self.estimated(filter);
+                self.sized(filter, ESTIMATED);
                 self.layers("layer", filter.layers());
             }
             AnyFilter::Windowed(filter) => {
@@ -169,7 +171,7 @@ impl Facts {
                     let seconds = window.as_secs_f64();
                     self.show("window", format!("{seconds} s"), seconds);
                 }
-                self.estimated(filter);
+                self.sized(filter, ESTIMATED);
                 let live = filter.live_generations();
                 self.layers("generation", live.iter().map(|generation| &**generation));
             }
@@ -178,22 +180,22 @@ impl Facts {
                 self.add("bits per word", filter.bits_per_word());
                 self.add("blocks", filter.blocks());
                 self.add("stuck counters", filter.stuck_counters());
-                self.estimated(filter);
+                self.sized(filter, ESTIMATED);
             }
             AnyFilter::Tombstone(filter) => {
                 self.add("removals expected", filter.expected_removals());
                 self.add("removals estimated", filter.estimated_removals());
                 self.rate("missed now", filter.current_false_negative_rate());
-                self.estimated(filter);
+                self.sized(filter, ESTIMATED);
             }
             AnyFilter::Cuckoo(filter) => {
                 self.add("bits per fingerprint", filter.fingerprint_bits());
                 self.add("slots", filter.slots());
-                self.counted(filter);
+                self.sized(filter, "keys");
             }
             AnyFilter::DLeft(filter) => {
                 self.add("slots", filter.slots());
-                self.counted(filter);
+                self.sized(filter, "keys");
             }
             AnyFilter::Static(filter) => {
                 self.add("bits per fingerprint", filter.fingerprint_bits());
@@ -208,7 +210,7 @@ impl Facts {
                 self.memory(bitmap.memory_bytes() as u64);
             }
             // A type that this command does not know.
-            _ => self.now(filter.statistics(), "keys estimated"),
+            _ => self.now(filter.statistics(), ESTIMATED),
         }
     }
 
@@ -228,7 +230,7 @@ impl Facts {
         self.show("names", text.join(", "), names.0.clone());
     }
 
-    /// What a header tells beside the hasher.
+    /// What the header of a bank, or of what cannot be read, tells beside the hasher.
     fn header(&mut self, header: &SnapshotHeader) {
         let (mut keys, mut rate) = ("keys expected", "rate planned");
         match header.content {
@@ -245,46 +247,19 @@ impl Facts {
                 self.add("words per key", words_per_key);
                 self.add("bits per word", bits_per_word);
                 self.add("lines per key", lines_per_key);
-                match (columns, changed) {
-                    (Some(columns), _) => {
+                match columns {
+                    Some(columns) => {
                         self.add("blocks per column", blocks);
                         self.memory(blocks.saturating_mul(64 * columns as u64));
                         (keys, rate) = ("keys per column", "rate per column");
                     }
-                    (None, Some(changed)) => {
+                    None => {
                         self.add("blocks", blocks);
                         self.add("blocks with bits to add", changed);
                     }
-                    (None, None) => {
-                        self.add("blocks", blocks);
-                        self.memory(blocks.saturating_mul(64));
-                    }
                 }
             }
-            codec::Content::Layers { layers, .. } => {
-                self.add("layers", layers);
-                keys = "keys of first layer";
-            }
             codec::Content::Generations { generations, .. } => self.add("generations", generations),
-            codec::Content::Buckets {
-                fingerprint_bits,
-                buckets,
-                ..
-            } => {
-                self.add("bits per fingerprint", fingerprint_bits);
-                self.add("buckets", buckets);
-            }
-            codec::Content::Cells {
-                fingerprint_bits,
-                cells_per_key,
-                cells,
-                ..
-            } => {
-                self.add("bits per fingerprint", fingerprint_bits);
-                self.add("cells per key", cells_per_key);
-                self.add("cells", cells);
-                keys = "keys";
-            }
             _ => {}
         }
         if let Some(expected) = header.expected_keys {
@@ -299,7 +274,7 @@ impl Facts {
         for (number, layer) in layers.enumerate() {
             (self.part_name, self.part) = (name, number + 1);
             self.shape(layer);
-            self.estimated(layer);
+            self.sized(layer, ESTIMATED);
         }
         self.part = 0;
     }
@@ -311,15 +286,7 @@ impl Facts {
         self.add("blocks", filter.blocks());
     }
 
-    fn estimated<E: Engine, S>(&mut self, filter: &Filter<E, S>) {
-        self.sized(filter, "keys estimated");
-    }
-
-    /// Statistics of a filter that counts its keys.
-    fn counted<E: Engine, S>(&mut self, filter: &Filter<E, S>) {
-        self.sized(filter, "keys");
-    }
-
+    /// `keys` says how the number of keys is known.
     fn sized<E: Engine, S>(&mut self, filter: &Filter<E, S>, keys: &'static str) {
         self.add("keys expected", filter.expected_keys());
         self.memory(filter.memory_bytes() as u64);

@@ -324,7 +324,8 @@ fn corrupt_truncated_and_foreign_files() {
     assert!(shell.error("info resp").contains("came after the end"));
 }
 
-/// A pipe that goes on, as `/dev/zero` does, is read no further than a filter file could begin.
+/// A pipe that goes on, as `/dev/zero` does, is read no further than a filter file could begin, or
+/// than its header says.
 #[cfg(unix)]
 #[test]
 fn an_endless_pipe_is_no_filter() {
@@ -337,13 +338,32 @@ fn an_endless_pipe_is_no_filter() {
         .write(true)
         .open(shell.path("pipe"))
         .unwrap();
-    for line in ["info pipe", "query pipe -", "which pipe -"] {
-        pipe.write_all(&[0; 128]).unwrap();
+    let and_more = |bytes: &[u8]| [bytes, b"x"].concat();
+    let zeros = "not a filter file: it begins with \"\\x00";
+    let guava = and_more(&GuavaBloom::with_capacity(1000, 0.01).unwrap().to_bytes());
+    let bloom = and_more(&ConcurrentBloom::with_capacity(1000, 0.01).unwrap().to_bytes());
+    for (line, bytes, error) in [
+        ("info pipe", &[0; 128][..], zeros),
+        ("query pipe -", &[0; 128], zeros),
+        ("which pipe -", &[0; 128], zeros),
+        (
+            "info pipe",
+            &guava,
+            "not a filter file; if it is a Guava stream, more bytes follow its ",
+        ),
+        (
+            "query pipe -",
+            &bloom,
+            "more bytes follow the snapshot of a ConcurrentBloom",
+        ),
+    ] {
+        pipe.write_all(bytes).unwrap();
         let mut command = Command::new(cargo_bin!("lanebloom"));
         command.current_dir(&shell.0).args(line.split_whitespace());
         let output = command.timeout(Duration::from_secs(60)).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{line} waits for the end");
-        assert!(stderr(&output).starts_with("lanebloom: pipe: not a filter file: it begins with \"\\x00"));
+        let found = stderr(&output);
+        assert!(found.starts_with(&format!("lanebloom: pipe: {error}")), "{found}");
     }
 }
 
