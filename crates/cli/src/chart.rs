@@ -19,44 +19,17 @@ const LARGE: f64 = 18.0;
 const MIDDLE: f64 = 13.0;
 pub(crate) const SMALL: f64 = 12.0;
 
-/// What can be drawn.
-pub(crate) trait Chart {
-    fn draw(&self) -> Svg;
-}
-
-/// A file for a chart.
-pub(crate) struct ChartFile(Output);
-
-impl ChartFile {
-    /// Fails unless the name ends in `.svg`, or if the file could not be written in the end.
-    pub(crate) fn new(path: &Path) -> Result<Self> {
-        if !path.extension().is_some_and(|end| end.eq_ignore_ascii_case("svg")) {
-            bail!("{}: charts are SVG, so the name must end in .svg", path.display());
-        }
-        Output::new(path).map(Self)
+/// The file for a chart. Fails unless the name ends in `.svg`, or if the file could not be written
+/// in the end.
+pub(crate) fn output(path: &Path) -> Result<Output> {
+    if !path.extension().is_some_and(|end| end.eq_ignore_ascii_case("svg")) {
+        bail!("{}: charts are SVG, so the name must end in .svg", path.display());
     }
-
-    pub(crate) fn output(&self) -> &Output {
-        &self.0
-    }
-
-    /// Draws a chart and replaces the file.
-    pub(crate) fn draw(&self, chart: &impl Chart) -> Result<()> {
-        let svg = chart.draw();
-        self.0.write(|writer| write!(writer, "{svg}"))
-    }
+    Output::new(path)
 }
 
 /// A place in the picture, in pixels from the left and from the top.
 type Point = (f64, f64);
-
-/// The part of a text that lies at its point.
-#[derive(Clone, Copy)]
-pub(crate) enum Anchor {
-    Start,
-    Middle,
-    End,
-}
 
 /// A picture.
 pub(crate) struct Svg {
@@ -71,9 +44,14 @@ impl Svg {
             size,
             shapes: String::new(),
         };
-        svg.text((20.0, 26.0), Anchor::Start, LARGE, TEXT, title);
-        svg.text((20.0, 52.0), Anchor::Start, SMALL, GRAY, below);
+        svg.text((20.0, 26.0), "start", LARGE, TEXT, title);
+        svg.text((20.0, 52.0), "start", SMALL, GRAY, below);
         svg
+    }
+
+    /// Replaces the file of a chart.
+    pub(crate) fn write(&self, output: &Output) -> Result<()> {
+        output.write(|writer| write!(writer, "{self}"))
     }
 
     /// Adds an element. (A string takes everything.)
@@ -81,16 +59,11 @@ impl Svg {
         let _ = writeln!(self.shapes, "{element}");
     }
 
-    /// Writes a text. `at` is its start, its middle or its end, and its middle in height.
-    pub(crate) fn text(&mut self, at: Point, anchor: Anchor, size: f64, color: &str, text: &str) {
-        let anchor = match anchor {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
-        };
+    /// Writes a text. `at` is its "start", its "middle" or its "end", as `anchor` says, and its
+    /// middle in height.
+    pub(crate) fn text(&mut self, at: Point, anchor: &str, size: f64, color: &str, text: &str) {
         // Half of a small letter's height below the point.
-        let (x, y) = (Px(at.0), Px(at.1 + 0.35 * size));
-        let text = Escaped(text);
+        let (x, y, text) = (px(at.0), px(at.1 + 0.35 * size), escaped(text));
         self.add(format_args!(
             r#"<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}" fill="{color}">{text}</text>"#
         ));
@@ -98,14 +71,14 @@ impl Svg {
 
     /// Writes a text from below to above; `at` is its middle.
     fn upright(&mut self, (x, y): Point, text: &str) {
-        let (x, y, text) = (Px(x), Px(y), Escaped(text));
+        let (x, y, text) = (px(x), px(y), escaped(text));
         self.add(format_args!(
             r#"<text transform="translate({x} {y}) rotate(-90)" text-anchor="middle" font-size="{MIDDLE}" fill="{TEXT}">{text}</text>"#
         ));
     }
 
     pub(crate) fn bar(&mut self, (left, top): Point, (right, bottom): Point, color: &str) {
-        let (x, y, width, height) = (Px(left), Px(top), Px(right - left), Px(bottom - top));
+        let (x, y, width, height) = (px(left), px(top), px(right - left), px(bottom - top));
         self.add(format_args!(
             r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{color}" fill-opacity="0.5"/>"#
         ));
@@ -113,7 +86,7 @@ impl Svg {
 
     fn line(&mut self, points: &[Point], color: &str, width: u32, is_dashed: bool) {
         let dashes = if is_dashed { r#" stroke-dasharray="7 5""# } else { "" };
-        let points = Points(points);
+        let points = joined(points);
         self.add(format_args!(
             r#"<polyline points="{points}" fill="none" stroke="{color}" stroke-width="{width}"{dashes}/>"#
         ));
@@ -123,7 +96,7 @@ impl Svg {
         match mark {
             Mark::None => {}
             Mark::Circle => {
-                let (x, y) = (Px(x), Px(y));
+                let (x, y) = (px(x), px(y));
                 self.add(format_args!(
                     r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{color}"/>"#
                 ));
@@ -136,7 +109,7 @@ impl Svg {
                     (x - side, y + radius / 2.0),
                     (x + side, y + radius / 2.0),
                 ];
-                let points = Points(&corners);
+                let points = joined(&corners);
                 self.add(format_args!(r#"<polygon points="{points}" fill="{color}"/>"#));
             }
         }
@@ -160,7 +133,7 @@ impl Svg {
             let y = at.1 + 26.0 * i as f64;
             let sample = [at.0, at.0 + 17.0, at.0 + 34.0].map(|x| (x, y));
             self.look(look, &sample, &sample[1..2]);
-            self.text((at.0 + 44.0, y), Anchor::Start, SMALL, TEXT, name);
+            self.text((at.0 + 44.0, y), "start", SMALL, TEXT, name);
         }
     }
 }
@@ -178,41 +151,18 @@ impl Display for Svg {
 }
 
 /// A length in pixels, with one digit behind the point.
-struct Px(f64);
-
-impl Display for Px {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", (self.0 * 10.0).round() / 10.0)
-    }
+fn px(length: f64) -> f64 {
+    (length * 10.0).round() / 10.0
 }
 
-struct Points<'a>(&'a [Point]);
-
-impl Display for Points<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, &(x, y)) in self.0.iter().enumerate() {
-            let space = if number > 0 { " " } else { "" };
-            write!(f, "{space}{},{}", Px(x), Px(y))?;
-        }
-        Ok(())
-    }
+fn joined(points: &[Point]) -> String {
+    let points = points.iter().map(|&(x, y)| format!("{},{}", px(x), px(y)));
+    Vec::from_iter(points).join(" ")
 }
 
 /// A text in which no character begins a tag or an entity.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for char in self.0.chars() {
-            match char {
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '&' => f.write_str("&amp;")?,
-                char => f.write_char(char)?,
-            }
-        }
-        Ok(())
-    }
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// An axis: what it shows, between which numbers, and the numbers that are written beside it.
@@ -268,17 +218,17 @@ impl Frame {
             let at = frame.at((*number, frame.y.range.start)).0;
             svg.line(&[(at, top), (at, bottom)], GRID, 1, false);
             svg.line(&[(at, bottom), (at, bottom + 5.0)], GRAY, 1, false);
-            svg.text((at, bottom + 16.0), Anchor::Middle, SMALL, TEXT, label);
+            svg.text((at, bottom + 16.0), "middle", SMALL, TEXT, label);
         }
         for (number, label) in &frame.y.ticks {
             let at = frame.at((frame.x.range.start, *number)).1;
             svg.line(&[(left, at), (right, at)], GRID, 1, false);
             svg.line(&[(left - 5.0, at), (left, at)], GRAY, 1, false);
-            svg.text((left - 9.0, at), Anchor::End, SMALL, TEXT, label);
+            svg.text((left - 9.0, at), "end", SMALL, TEXT, label);
         }
         svg.line(&[(left, top), (left, bottom), (right, bottom)], GRAY, 1, false);
         let middle = (left + right) / 2.0;
-        svg.text((middle, bottom + 42.0), Anchor::Middle, MIDDLE, TEXT, &frame.x.title);
+        svg.text((middle, bottom + 42.0), "middle", MIDDLE, TEXT, &frame.x.title);
         svg.upright((22.0, (top + bottom) / 2.0), &frame.y.title);
         frame
     }
@@ -301,7 +251,7 @@ impl Frame {
     pub(crate) fn rule(&self, svg: &mut Svg, x: f64, text: &str) {
         let (at, _) = self.at((x, self.y.range.start));
         svg.line(&[(at, self.top), (at, self.bottom)], LIGHT_GRAY, 2, false);
-        svg.text((at, self.top - 14.0), Anchor::Middle, SMALL, GRAY, text);
+        svg.text((at, self.top - 14.0), "middle", SMALL, GRAY, text);
     }
 }
 

@@ -39,7 +39,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Convert(args) => commands::convert::run(&args, quiet)?,
         Command::Plan(args) => commands::plan::run(&args)?,
         Command::Bench(args) => commands::bench::run(&args, quiet)?,
-        Command::Plot(args) => commands::plot::run(&args)?,
+        Command::Plot(args) => commands::plot::run(&args, quiet)?,
         Command::Completions(args) => pages::completions(args.shell, Cli::command())?,
         Command::Man(args) => pages::man(&args.folder, Cli::command())?,
     }

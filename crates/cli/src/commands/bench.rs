@@ -5,7 +5,7 @@
 //! operation's passes counts. What a pass computed is checked.
 
 use crate::args::Bench;
-use crate::chart::ChartFile;
+use crate::chart;
 use crate::cpu_info::{self, CpuInfo};
 use crate::speeds::{Speed, Speeds};
 use crate::table;
@@ -60,13 +60,13 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     let start = Instant::now();
     // Before the work, so that none is lost.
     let table = args.output.as_deref().map(Output::new).transpose()?;
-    let chart = args.chart.as_deref().map(ChartFile::new).transpose()?;
+    let chart = args.chart.as_deref().map(chart::output).transpose()?;
     let mut claims = Claims::default();
     if let Some(table) = &table {
         table.claim(&mut claims, "the table")?;
     }
     if let Some(chart) = &chart {
-        chart.output().claim(&mut claims, "the chart")?;
+        chart.claim(&mut claims, "the chart")?;
     }
     let mut speeds = Speeds {
         machine: CpuInfo::this(),
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
         table.write(|writer| speeds.write_to(writer))?;
     }
     if let Some(chart) = chart {
-        chart.draw(&speeds)?;
+        speeds.draw().write(&chart)?;
     }
     Ok(())
 }

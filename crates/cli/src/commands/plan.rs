@@ -47,8 +47,7 @@ fn objects(args: &Plan) -> String {
     let rates = args.rate.map_or(RATES.to_vec(), |rate| vec![rate]);
     let mut text = String::new();
     for rate in rates {
-        let book: Sizing = |_, rate| Ok(textbook(rate));
-        for (name, sizing) in [(TEXTBOOK, book)].into_iter().chain(TYPES) {
+        for (name, sizing) in TYPES {
             let size = sizing(args.keys.min(MOST_BUILT), rate).ok();
             let figure = |figure: fn(&Size) -> f64| Value::from(size.as_ref().map(figure)).to_string();
             let memory = size.as_ref().map(|size| bytes(args.keys, size.bits_per_key));
@@ -121,41 +120,9 @@ fn bloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
     ))
 }
 
-fn counting(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let filter = CountingBloom::with_capacity(keys, rate)?;
-    Ok(size(&filter, 1.0, 1.0))
-}
-
-/// With one layer, if the number of keys is right.
-fn scalable(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let filter = ScalableBloom::with_capacity(keys, rate)?;
-    Ok(Size {
-        rate: filter.max_false_positive_rate(),
-        ..size(&filter, 1.0, 1.0)
-    })
-}
-
-/// With four generations, of which a lookup searches the newest first.
-fn windowed(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let filter = WindowedBloom::with_capacity(keys, rate)?;
-    let generations = filter.generations() as f64;
-    Ok(size(&filter, (1.0 + generations) / 2.0, generations))
-}
-
-/// A lookup reads the filter of removed keys where that of added keys says yes.
-fn tombstone(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let filter = TombstoneBloom::with_capacity(keys, rate)?;
-    Ok(size(&filter, 2.0, 1.0 + filter.false_positive_rate()))
-}
-
 fn cuckoo(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let filter = CuckooFilter::with_capacity(keys, rate)?;
     Ok(size(&filter, 2.0, 2.0))
-}
-
-fn d_left(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let filter = DLeftFilter::with_capacity(keys, rate)?;
-    Ok(size(&filter, 4.0, 4.0))
 }
 
 /// Three cells, each in a line of its own unless the filter has few.
@@ -202,15 +169,36 @@ const NO_INSERT: &str = "(StaticFilter has no insert: rather not if the keys cha
 
 const TEXTBOOK: &str = "textbook Bloom filter";
 
-const TYPES: [(&str, Sizing); 10] = [
+const TYPES: [(&str, Sizing); 11] = [
+    (TEXTBOOK, |_, rate| Ok(textbook(rate))),
     ("ConcurrentBloom", bloom),
     (STATIC, fixed),
-    ("ScalableBloom", scalable),
-    ("WindowedBloom", windowed),
-    ("TombstoneBloom", tombstone),
-    ("CountingBloom", counting),
+    ("ScalableBloom", |keys, rate| {
+        // With one layer, if the number of keys is right.
+        let filter = ScalableBloom::with_capacity(keys, rate)?;
+        Ok(Size {
+            rate: filter.max_false_positive_rate(),
+            ..size(&filter, 1.0, 1.0)
+        })
+    }),
+    ("WindowedBloom", |keys, rate| {
+        // With four generations, of which a lookup searches the newest first.
+        let filter = WindowedBloom::with_capacity(keys, rate)?;
+        let generations = filter.generations() as f64;
+        Ok(size(&filter, (1.0 + generations) / 2.0, generations))
+    }),
+    ("TombstoneBloom", |keys, rate| {
+        // A lookup reads the filter of removed keys where that of added keys says yes.
+        let filter = TombstoneBloom::with_capacity(keys, rate)?;
+        Ok(size(&filter, 2.0, 1.0 + filter.false_positive_rate()))
+    }),
+    ("CountingBloom", |keys, rate| {
+        Ok(size(&CountingBloom::with_capacity(keys, rate)?, 1.0, 1.0))
+    }),
     ("CuckooFilter", cuckoo),
-    ("DLeftFilter", d_left),
+    ("DLeftFilter", |keys, rate| {
+        Ok(size(&DLeftFilter::with_capacity(keys, rate)?, 4.0, 4.0))
+    }),
     ("GuavaBloom", guava),
     ("RedisBloom", redisbloom),
 ];
@@ -226,8 +214,8 @@ fn by_type(keys: usize, rate: f64) -> Vec<Vec<String>> {
         "lines absent",
     ])];
     let book = textbook(rate);
-    let mut add = |name: &str, size: Result<Size, BuildError>| {
-        rows.push(match size {
+    for (name, size) in TYPES {
+        rows.push(match size(keys.min(MOST_BUILT), rate) {
             Ok(size) => vec![
                 name.into(),
                 memory(keys, size.bits_per_key),
@@ -239,10 +227,6 @@ fn by_type(keys: usize, rate: f64) -> Vec<Vec<String>> {
             ],
             Err(_) => row([name, "-", "-", "-", "not in reach", "-", "-"]),
         });
-    };
-    add(TEXTBOOK, Ok(textbook(rate)));
-    for (name, size) in TYPES {
-        add(name, size(keys.min(MOST_BUILT), rate));
     }
     rows
 }

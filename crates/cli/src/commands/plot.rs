@@ -4,24 +4,24 @@ mod rate;
 mod speed;
 
 use crate::args::{ChartKind, Plot};
-use crate::chart::ChartFile;
+use crate::chart;
 use crate::speeds::Speeds;
 use anyhow::Result;
 use lanebloom_files::claims::{Claims, OUTPUT};
 
-pub(crate) fn run(args: &Plot) -> Result<()> {
+pub(crate) fn run(args: &Plot, quiet: bool) -> Result<()> {
     match &args.chart {
         ChartKind::Rate { keys, rate, output } => {
             // Before the work, which may take long.
-            let file = ChartFile::new(output)?;
-            file.draw(&rate::Rates::measure(*keys, *rate)?)
+            let output = chart::output(output)?;
+            rate::Rates::measure(*keys, *rate, quiet)?.draw().write(&output)
         }
         ChartKind::Speed { table, output } => {
-            let file = ChartFile::new(output)?;
+            let output = chart::output(output)?;
             let mut claims = Claims::default();
             claims.reads("the table", table);
-            file.output().claim(&mut claims, OUTPUT)?;
-            file.draw(&Speeds::read(table)?)
+            output.claim(&mut claims, OUTPUT)?;
+            Speeds::read(table)?.draw().write(&output)
         }
     }
 }

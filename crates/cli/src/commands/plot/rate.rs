@@ -1,12 +1,12 @@
 //! The chart of the false-positive rate against the number of keys, planned and measured, and of
 //! how full the blocks are.
 
-use crate::chart::{Anchor, Axis, COLORS, Chart, Frame, GRAY, Line, Look, Mark, SMALL, Svg, TEXT, round_ticks};
+use crate::chart::{Axis, COLORS, Frame, GRAY, Line, Look, Mark, SMALL, Svg, TEXT, round_ticks};
 use crate::cpu_info;
 use crate::table;
 use crate::test_keys::{absent, hashes_at, insert_range};
 use anyhow::{Context, Result, bail};
-use indicatif::HumanCount;
+use indicatif::{HumanCount, ProgressBar};
 use lanebloom::ConcurrentBloom;
 use std::ops::Range;
 
@@ -18,6 +18,9 @@ const PLANNED: u64 = 100;
 
 /// Fewer false positives than this say little about a rate.
 const LEAST: u64 = 10;
+
+/// With fewer expected false positives than this, there are [`LEAST`] once in ten million times.
+const MEASURABLE: f64 = 1.0;
 
 /// Bits of a block.
 const BITS: usize = 512;
@@ -41,7 +44,7 @@ pub(crate) struct Rates {
 
 impl Rates {
     /// Fills a filter and looks up absent keys meanwhile.
-    pub(crate) fn measure(keys: usize, rate: f64) -> Result<Self> {
+    pub(crate) fn measure(keys: usize, rate: f64, quiet: bool) -> Result<Self> {
         let mut filter = ConcurrentBloom::with_capacity(keys, rate)
             .with_context(|| format!("a filter for {keys} keys at a rate of {rate}"))?;
         let memory = filter.memory_bytes() as u64;
@@ -59,13 +62,24 @@ impl Rates {
             .collect();
         let mut measured = Vec::new();
         let (mut fill, mut inserted) = (Vec::new(), 0);
-        for keys_now in steps(STEPS) {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            // It hides itself where stderr is not a terminal.
+            ProgressBar::new(STEPS + 1)
+        };
+        for keys_now in bar.wrap_iter(steps(STEPS)) {
             if keys_now == inserted {
                 continue;
             }
             insert_range(&mut filter, inserted..keys_now);
             inserted = keys_now;
-            let found = false_positives(&filter, lookups);
+            let expected = lookups as f64 * filter.false_positive_rate_at(keys_now as usize);
+            let found = if expected < MEASURABLE {
+                0
+            } else {
+                false_positives(&filter, lookups)
+            };
             if found >= LEAST {
                 measured.push((keys_now as f64, found as f64 / lookups as f64));
             }
@@ -73,6 +87,7 @@ impl Rates {
                 fill = measured_fill(&filter);
             }
         }
+        bar.finish_and_clear();
         let expected_fill = expected_fill(&filter, keys);
         let lines = filter.lines_per_key();
         Ok(Self {
@@ -177,8 +192,8 @@ const LEFT: f64 = 75.0;
 const RIGHT: f64 = 780.0;
 const LEGEND: f64 = 800.0;
 
-impl Chart for Rates {
-    fn draw(&self) -> Svg {
+impl Rates {
+    pub(crate) fn draw(&self) -> Svg {
         let keys = HumanCount(self.keys);
         let title = format!("ConcurrentBloom for {keys} keys at a rate of {}", percent(self.rate));
         let mut svg = Svg::new(SIZE, &title, &self.filter);
@@ -186,9 +201,7 @@ impl Chart for Rates {
         self.draw_fill(&mut svg);
         svg
     }
-}
 
-impl Rates {
     fn draw_rates(&self, svg: &mut Svg) {
         let keys = self.keys as f64;
         let last = self.planned[self.planned.len() - 1].1;
@@ -225,7 +238,7 @@ impl Rates {
             format!("at least {LEAST} found"),
         ];
         for (line, y) in notes.iter().zip([166.0, 186.0, 206.0]) {
-            svg.text((LEGEND, y), Anchor::Start, SMALL, GRAY, line);
+            svg.text((LEGEND, y), "start", SMALL, GRAY, line);
         }
     }
 
@@ -256,7 +269,7 @@ impl Rates {
         frame.series(svg, look, &points);
         svg.legend((LEGEND, 550.0), [(look, "expected")]);
         svg.bar((LEGEND, 568.0), (LEGEND + 34.0, 584.0), COLORS[1]);
-        svg.text((LEGEND + 44.0, 576.0), Anchor::Start, SMALL, TEXT, "measured");
+        svg.text((LEGEND + 44.0, 576.0), "start", SMALL, TEXT, "measured");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The chart of what `bench` measured: ns per key against filter size.
 
-use crate::chart::{Axis, COLORS, Chart, Frame, Line, Look, Mark, Svg};
+use crate::chart::{Axis, COLORS, Frame, Line, Look, Mark, Svg};
 use crate::cpu_info::CpuInfo;
 use crate::speeds::{Speed, Speeds};
 use crate::table;
@@ -10,8 +10,8 @@ const SIZE: (u32, u32) = (1000, 560);
 /// The most sizes that have room below the chart.
 const LABELS: usize = 10;
 
-impl Chart for Speeds {
-    fn draw(&self) -> Svg {
+impl Speeds {
+    pub(crate) fn draw(&self) -> Svg {
         let machine = &self.machine;
         let mut svg = Svg::new(
             SIZE,
@@ -58,9 +58,7 @@ impl Chart for Speeds {
         svg.legend((750.0, 115.0), looks().zip(operations));
         svg
     }
-}
 
-impl Speeds {
     /// The different values, from the least on.
     fn distinct(&self, value: impl Fn(&Speed) -> f64) -> Vec<f64> {
         let mut values = Vec::from_iter(self.speeds.iter().map(value));
