@@ -21,13 +21,14 @@ pub(crate) struct KeySpec {
     source: KeySource,
     terminator: u8,
     max_record: usize,
-    /// Whether a byte-order mark at the start of an input passes.
-    keeps_mark: bool,
+    /// Whether a byte-order mark at the start of an input passes. It would be within an output that
+    /// puts something before each record.
+    pub(crate) keeps_mark: bool,
     ignore_case: bool,
     /// Whether a key, or each of its parts, loses the white space at its ends.
     trim: bool,
     /// Whether a record with a blank key passes as if it had none.
-    keeps_blank: bool,
+    pub(crate) keeps_blank: bool,
     /// How the filter of another program makes bytes of a key.
     funnel: Option<Funnel>,
     /// Whether the keys are numbers, which are the hashes.
@@ -43,28 +44,13 @@ enum KeySource {
         delimiter: Option<u8>,
     },
     Csv {
-        columns: CsvColumns,
+        /// Names in the header of each input, or positions from 1.
+        columns: Vec<String>,
+        /// The positions from 0, if there is no header.
+        numbers: Option<Vec<usize>>,
         delimiter: u8,
     },
     Json(Vec<Pointer>),
-}
-
-/// The columns of a key.
-#[derive(Clone)]
-enum CsvColumns {
-    /// Names or positions, which the header of each input tells.
-    OfHeader(Vec<String>),
-    /// Numbers of columns, without a header.
-    Numbers(Vec<usize>),
-}
-
-impl CsvColumns {
-    fn count(&self) -> usize {
-        match self {
-            Self::OfHeader(columns) => columns.len(),
-            Self::Numbers(columns) => columns.len(),
-        }
-    }
 }
 
 /// The chunks of the inputs, whose records have keys.
@@ -206,16 +192,13 @@ impl KeySpec {
                 delimiter: (!args.blanks).then_some(delimiter(b'\t')),
             }
         } else if !args.csv.is_empty() {
+            let numbers = args.csv.iter().map(|column| match column.parse::<usize>() {
+                Ok(number @ 1..) => Ok(number - 1),
+                _ => bail!("--csv {column}: with --no-header, a column is a number from 1"),
+            });
             KeySource::Csv {
-                columns: if args.no_header {
-                    let numbers = args.csv.iter().map(|column| match column.parse::<usize>() {
-                        Ok(number @ 1..) => Ok(number - 1),
-                        _ => bail!("--csv {column}: with --no-header, a column is a number from 1"),
-                    });
-                    CsvColumns::Numbers(numbers.collect::<Result<_>>()?)
-                } else {
-                    CsvColumns::OfHeader(args.csv.clone())
-                },
+                numbers: args.no_header.then(|| numbers.collect()).transpose()?,
+                columns: args.csv.clone(),
                 delimiter: delimiter(b','),
             }
         } else if !args.json.is_empty() {
@@ -235,19 +218,6 @@ impl KeySpec {
             funnel: None,
             are_hashes: false,
         })
-    }
-
-    /// For an output that puts something before each record: a byte-order mark would be within it.
-    pub(crate) fn without_mark(self) -> Self {
-        Self {
-            keeps_mark: false,
-            ..self
-        }
-    }
-
-    /// Whether records with blank keys pass as if they had none.
-    pub(crate) fn keep_blank(self, keeps_blank: bool) -> Self {
-        Self { keeps_blank, ..self }
     }
 
     /// The keys of a Guava filter. Says what is assumed of its funnel, unless it is `quiet`.
@@ -385,7 +355,7 @@ impl KeySpec {
     fn joiner(&self) -> Option<u8> {
         match &self.source {
             KeySource::Fields { indexes, delimiter } if indexes.len() > 1 => Some(delimiter.unwrap_or(b' ')),
-            KeySource::Csv { columns, delimiter } if columns.count() > 1 => Some(*delimiter),
+            KeySource::Csv { columns, delimiter, .. } if columns.len() > 1 => Some(*delimiter),
             _ => None,
         }
     }
@@ -570,10 +540,7 @@ impl Cut for Framer {
     /// With `is_apart` the header of the input passes too.
     fn begin(&mut self, _: usize, name: &str, is_apart: bool) -> Result<bool> {
         self.columns = match &self.spec.source {
-            KeySource::Csv {
-                columns: CsvColumns::Numbers(columns),
-                ..
-            } => Some(columns.clone()),
+            KeySource::Csv { numbers, .. } => numbers.clone(),
             _ => None,
         };
         self.lines.begin(is_apart);
@@ -652,15 +619,13 @@ impl Framer {
                     continue;
                 }
                 for (number, &column) in columns.iter().enumerate() {
-                    let from = if column == 0 { 0 } else { self.ends[column - 1] };
-                    let field = &self.fields[from..self.ends[column]];
-                    self.spec.push(number, field, &mut keyed.keys);
+                    self.spec.push(number, self.field(column), &mut keyed.keys);
                 }
                 self.spec.end_key(keyed);
                 continue;
             }
-            self.columns = Some(self.find_columns(fields)?);
-            let header = self.header(fields);
+            let header = Vec::from_iter((0..fields).map(|number| self.field(number).to_vec()));
+            self.columns = Some(self.find_columns(&header)?);
             match &self.header {
                 None => {
                     self.header = Some((header, self.name.clone()));
@@ -689,43 +654,30 @@ impl Framer {
         Ok(start..end)
     }
 
-    /// The names in a header.
-    fn header(&self, fields: usize) -> Vec<Vec<u8>> {
-        let mut start = 0;
-        let names = self.ends[..fields].iter().map(|&end| {
-            let name = self.fields[start..end].to_vec();
-            start = end;
-            name
-        });
-        names.collect()
+    /// A field of the record.
+    fn field(&self, number: usize) -> &[u8] {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.fields[start..self.ends[number]]
     }
 
-    /// The numbers of the key's columns.
-    fn find_columns(&self, fields: usize) -> Result<Vec<usize>> {
-        let KeySource::Csv {
-            columns: CsvColumns::OfHeader(columns),
-            ..
-        } = &self.spec.source
-        else {
-            unreachable!("only CSV with a header has columns to find");
+    /// The numbers of the key's columns, by their names in the header or their positions.
+    fn find_columns(&self, header: &[Vec<u8>]) -> Result<Vec<usize>> {
+        let KeySource::Csv { columns, .. } = &self.spec.source else {
+            unreachable!("only CSV has a header");
         };
-        columns.iter().map(|column| self.find(column, fields)).collect()
-    }
-
-    /// The number of a column, by its name in the header or its position.
-    fn find(&self, column: &str, fields: usize) -> Result<usize> {
-        let mut start = 0;
-        for (number, &end) in self.ends[..fields].iter().enumerate() {
-            if &self.fields[start..end] == column.as_bytes() {
-                return Ok(number);
+        let find = |column: &String| {
+            let named = header.iter().position(|name| name == column.as_bytes());
+            match (named, column.parse::<usize>()) {
+                (Some(number), _) => Ok(number),
+                (_, Ok(number)) if (1..=header.len()).contains(&number) => Ok(number - 1),
+                (_, Ok(number)) => bail!(
+                    "the header has {} columns, and none is number {number} or has that name",
+                    header.len()
+                ),
+                (_, Err(_)) => bail!("the header has no column {column:?}"),
             }
-            start = end;
-        }
-        match column.parse::<usize>() {
-            Ok(number) if (1..=fields).contains(&number) => Ok(number - 1),
-            Ok(number) => bail!("the header has {fields} columns, and none is number {number} or has that name"),
-            Err(_) => bail!("the header has no column {column:?}"),
-        }
+        };
+        columns.iter().map(find).collect()
     }
 
     /// Reads a record to `fields` and `ends`. Returns its bytes and its number of fields, or `None`

@@ -23,6 +23,14 @@ pub(crate) fn mean(number: f64) -> String {
     }
 }
 
+/// What a summary says of lines without a key.
+pub(crate) fn without_key(missing: usize) -> String {
+    match missing {
+        0 => String::new(),
+        missing => format!(", {missing} of them without a key"),
+    }
+}
+
 /// Bytes as KiB, MiB or GiB: `48 KiB`, `1.50 MiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     HumanBytes(bytes).to_string().replace(".00 ", " ")

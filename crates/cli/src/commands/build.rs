@@ -373,10 +373,7 @@ impl Filling {
             Target::Hashes(_) => unreachable!("a filter was built of them"),
         };
         let unique = self.unique();
-        let missing = match self.missing {
-            0 => String::new(),
-            missing => format!(", {missing} of them without a key"),
-        };
+        let missing = table::without_key(self.missing);
         let seconds = start.elapsed().as_secs_f64();
         let text = format!(
             "{} lines, about {unique} unique{missing}, {} of {}, rate {}, {seconds:.2} s",

@@ -96,7 +96,7 @@ impl<'a> Lookup<'a> {
         })
     }
 
-    fn run(self, keys: KeySpec, print: Print) -> Result<ExitCode> {
+    fn run(self, mut keys: KeySpec, print: Print) -> Result<ExitCode> {
         let Self {
             start,
             path,
@@ -115,10 +115,7 @@ impl<'a> Lookup<'a> {
         output.claim(&mut claims, OUTPUT)?;
         let inputs = Input::all(&files);
         let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
-        let keys = match print {
-            Print::Present | Print::Absent => keys,
-            _ => keys.without_mark(),
-        };
+        keys.keeps_mark = matches!(print, Print::Present | Print::Absent);
         let reader = Reader::new(inputs, Framer::new(keys.clone()), progress);
         let stage = Answers {
             keys: keys.clone(),

@@ -168,12 +168,10 @@ impl BuildJob<'_> {
             ..
         } = filling;
         let mut text = format!(
-            "{lines} lines of {}, about {unique} unique within their file",
-            count(files, "file")
+            "{lines} lines of {}, about {unique} unique within their file{}",
+            count(files, "file"),
+            table::without_key(missing)
         );
-        if missing > 0 {
-            text += &format!(", {missing} of them without a key");
-        }
         if overfull > 0 {
             text += &format!(", {overfull} files with more keys than the {keys} of --expected");
         }

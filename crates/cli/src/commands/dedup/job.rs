@@ -2,6 +2,7 @@
 
 use crate::args::Dedup;
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
+use crate::table;
 use anyhow::{Context, Result};
 use lanebloom::hash::AnyHasher;
 use lanebloom_files::input::{Input, Reader};
@@ -32,11 +33,13 @@ pub(super) struct Job<'a> {
 
 impl<'a> Job<'a> {
     pub(super) fn new(args: &'a Dedup, files: Vec<PathBuf>, is_apart: bool, quiet: bool) -> Result<Self> {
-        let keys = KeySpec::new(&args.keys)?.keep_blank(args.keep_blank);
+        let mut keys = KeySpec::new(&args.keys)?;
+        keys.keeps_blank = args.keep_blank;
+        keys.keeps_mark = !args.count_each;
         Ok(Self {
             args,
             is_apart,
-            keys: if args.count_each { keys.without_mark() } else { keys },
+            keys,
             threads: args.threads.threads.unwrap_or_else(pipeline::threads),
             progress: Arc::new(Progress::new(Input::total(&Input::all(&files)), !quiet)),
             files,
@@ -180,10 +183,7 @@ impl RecordWriter {
         ];
         statistics.extend(extra.statistics);
         statistics.push(("seconds", seconds.into()));
-        let missing = match missing {
-            0 => String::new(),
-            missing => format!(", {missing} of them without a key"),
-        };
+        let missing = table::without_key(*missing as usize);
         let text = format!(
             "{lines} lines, {unique} unique{missing}, {dropped} dropped{}, {seconds:.2} s",
             extra.text
