@@ -5,8 +5,8 @@ use crate::bank::BankFile;
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
-use lanebloom::hash::{AnyHasher, FilterHasher};
-use lanebloom::{AnyFilter, Murmur3, ScalableBloom};
+use lanebloom::hash::AnyHasher;
+use lanebloom::{AnyFilter, Murmur3, Statistics};
 use lanebloom_files::identity::regular;
 use lanebloom_files::input::{self, Input, is_stdin};
 use lanebloom_formats::GuavaBloom;
@@ -81,6 +81,8 @@ impl FilterFile {
     }
 }
 
+const REFUSED: &str = "`merge` and `convert` refuse it";
+
 impl Content {
     /// What it is, in a few words.
     pub(crate) fn kind(&self) -> String {
@@ -103,10 +105,26 @@ impl Content {
         }
     }
 
+    /// The number of filters, their memory in bytes, and their statistics.
+    pub(crate) fn measured(&self) -> (usize, usize, Statistics) {
+        match self {
+            Self::Filter(filter) => {
+                let filters = match filter {
+                    AnyFilter::Scalable(filter) => filter.layers().len(),
+                    _ => 1,
+                };
+                (filters, filter.memory_bytes(), filter.statistics())
+            }
+            Self::Guava(filter) => (1, filter.memory_bytes(), filter.statistics()),
+            Self::Redis(Dump { filter, .. }) => (filter.info().filters, filter.memory_bytes(), filter.statistics()),
+            Self::Unreadable(_) | Self::Bank(_) => unreachable!("{REFUSED}"),
+        }
+    }
+
     pub(crate) fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
         match self {
             Self::Filter(filter) => filter.write_to(writer),
-            Self::Unreadable(_) | Self::Bank(_) => unreachable!("`merge` and `convert` refuse it"),
+            Self::Unreadable(_) | Self::Bank(_) => unreachable!("{REFUSED}"),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(dump) => resp::write(&dump.filter, dump.key.as_deref().unwrap_or(b""), &mut writer),
         }
@@ -248,36 +266,4 @@ fn verify(mut bytes: Vec<u8>, reader: &mut impl Read) -> Result<()> {
         (_, rest) = codec::verify(rest).with_context(|| format!("the record at byte {start}"))?;
     }
     Ok(())
-}
-
-/// Writes a filter of one layer as a `ConcurrentBloom`, which more programs read, and any other one
-/// as it is. Its hint is about the input that filled it, and stays out.
-pub(crate) fn write_scalable<S: FilterHasher>(filter: &ScalableBloom<S>, writer: impl Write) -> io::Result<()> {
-    filter.set_hint(0);
-    // The layer's own snapshot follows the header.
-    let skipped = if filter.layers().len() == 1 {
-        SnapshotHeader::LEN
-    } else {
-        0
-    };
-    filter.write_to(Tail { writer, skipped })
-}
-
-/// Passes on what follows the first `skipped` bytes.
-struct Tail<W> {
-    writer: W,
-    skipped: usize,
-}
-
-impl<W: Write> Write for Tail<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let skipped = self.skipped.min(bytes.len());
-        self.skipped -= skipped;
-        self.writer.write_all(&bytes[skipped..])?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
 }

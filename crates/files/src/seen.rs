@@ -116,6 +116,10 @@ impl<S: FilterHasher> Seen<S> {
         &self.filter
     }
 
+    pub fn into_filter(self) -> ScalableBloom<S> {
+        self.filter
+    }
+
     /// Puts another filter in the place of the present one, and returns that. The counts go on.
     pub fn replace(&mut self, filter: ScalableBloom<S>) -> ScalableBloom<S> {
         self.mistakes = Mistakes {

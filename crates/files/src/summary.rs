@@ -3,6 +3,7 @@
 use crate::args::SummaryArgs;
 use crate::note;
 use serde_json::Value;
+use std::time::Instant;
 
 /// A line for people, and statistics for programs.
 pub struct Summary {
@@ -11,6 +12,14 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Adds how long the run took.
+    pub fn with_seconds(mut self, start: Instant) -> Self {
+        let seconds = start.elapsed().as_secs_f64();
+        self.text += &format!(", {seconds:.2} s");
+        self.statistics.push(("seconds", seconds.into()));
+        self
+    }
+
     /// Adds how many files of folders were not read.
     pub fn with_skipped(mut self, skipped: usize) -> Self {
         if skipped > 0 {

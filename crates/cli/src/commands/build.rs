@@ -2,14 +2,17 @@
 
 mod bank;
 
+use super::merge::plain;
 use crate::args::{Build, Format, Hasher};
-use crate::filter_file::write_scalable;
+use crate::bank::write;
+use crate::filter_file::Content;
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
-use crate::{resp, table};
+use crate::resp::Dump;
+use crate::table;
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use lanebloom::hash::AnyHasher;
-use lanebloom::{FastHash, Murmur3, ScalableBloom, StaticFilter};
+use lanebloom::{AnyFilter, FastHash, Murmur3, ScalableBloom, StaticFilter};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::{Files, Input, Part, Reader};
 use lanebloom_files::output::Output;
@@ -20,7 +23,6 @@ use lanebloom_files::summary::{self, Summary};
 use lanebloom_formats::{GuavaBloom, RedisBloom};
 use rayon::ThreadPoolBuilder;
 use std::collections::VecDeque;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
@@ -76,9 +78,12 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     };
     let rate = args.size.rate.unwrap_or(RATE);
     if args.bank {
-        let (made, summary) = job.bank(rate)?;
-        output.write(|writer| made.write_to(writer))?;
-        summary.with_skipped(skipped).print(&args.summary, quiet);
+        let (bank, names, summary) = job.bank(rate)?;
+        output.write(|writer| write(&bank, &names, writer))?;
+        summary
+            .with_seconds(start)
+            .with_skipped(skipped)
+            .print(&args.summary, quiet);
         return Ok(());
     }
     let filter = match args.format {
@@ -103,14 +108,33 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
             Target::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
         }
     };
-    let mut filled = job.fill(filter)?;
-    if let Target::Hashes(hashes) = &filled.filter {
-        let filter = job.static_filter(hashes, rate);
-        filled.filter = Target::Static(filter.with_context(|| format!("a static filter for {} keys", hashes.len()))?);
-    }
-    let key = args.redis_key.as_deref().unwrap_or("");
-    output.write(|writer| filled.filter.write_to(key.as_bytes(), writer))?;
-    filled.summary(start).with_skipped(skipped).print(&args.summary, quiet);
+    let filled = job.fill(filter)?;
+    let (records, missing) = (filled.records, filled.missing);
+    let (content, unique) = job.content(filled, rate)?;
+    output.write(|writer| content.write_to(writer))?;
+    let (filters, memory, now) = content.measured();
+    let rate = now.false_positive_rate;
+    let summary = Summary {
+        text: format!(
+            "{records} lines, about {unique} unique{}, {} of {}, rate {}",
+            table::without_key(missing),
+            summary::count(filters, "filter"),
+            HumanBytes(memory as u64),
+            table::rate(rate),
+        ),
+        statistics: vec![
+            ("lines", records.into()),
+            ("unique_estimated", unique.into()),
+            ("without_key", missing.into()),
+            ("filters", filters.into()),
+            ("memory_bytes", memory.into()),
+            ("rate", rate.into()),
+        ],
+    };
+    summary
+        .with_seconds(start)
+        .with_skipped(skipped)
+        .print(&args.summary, quiet);
     Ok(())
 }
 
@@ -132,7 +156,8 @@ impl BuildJob<'_> {
         }
         self.keep_parts()?;
         let counted = self.fill(Target::growing(None, RATE_OF_COUNT, self.hasher, false)?)?;
-        Ok(counted.unique().max(1))
+        let (_, unique) = self.content(counted, RATE_OF_COUNT)?;
+        Ok(unique.max(1))
     }
 
     /// Keeps the bytes of the inputs, to be read twice.
@@ -170,6 +195,36 @@ impl BuildJob<'_> {
         Ok(threads.install(|| builder.par_build_from_hashes(hashes))?)
     }
 
+    /// The filter of what was filled, and the number of different keys, with those that were taken
+    /// for present by mistake.
+    fn content(&self, filled: Filling, rate: f64) -> Result<(Content, usize)> {
+        const ENDED: &str = "the threads have ended";
+        Ok(match filled.filter {
+            Target::Growing(seen) => {
+                let mistakes = seen.whole().mistakes.expected.round() as usize;
+                let seen = Arc::into_inner(seen).expect(ENDED).seen.into_inner();
+                let filter = seen.unwrap_or_else(PoisonError::into_inner).into_filter();
+                (Content::Filter(plain(filter)), filled.changed + mistakes)
+            }
+            Target::Guava(filter) => {
+                let filter = Arc::into_inner(filter).expect(ENDED);
+                let unique = filter.estimated_len().min(filled.records);
+                (Content::Guava(filter), unique)
+            }
+            Target::Redis(filter) => {
+                let key = self.args.redis_key.clone().map(String::into_bytes);
+                // As BF.CARD and BF.INFO count.
+                (Content::Redis(Dump { filter, key }), filled.changed)
+            }
+            Target::Hashes(hashes) => {
+                let filter = self.static_filter(&hashes, rate);
+                let filter = filter.with_context(|| format!("a static filter for {} keys", hashes.len()))?;
+                let unique = filter.estimated_len();
+                (Content::Filter(AnyFilter::Static(filter)), unique)
+            }
+        })
+    }
+
     fn fill(&self, filter: Target) -> Result<Filling> {
         let reader = self.reader();
         let filling = Filling {
@@ -196,7 +251,7 @@ impl BuildJob<'_> {
     }
 }
 
-/// The filter that is filled.
+/// What is filled.
 enum Target {
     /// Filled by the threads side by side, if these are many and the number of keys is expected.
     Growing(Arc<SharedSeen>),
@@ -205,7 +260,6 @@ enum Target {
     Redis(RedisBloom),
     /// The keys of a filter that does not change.
     Hashes(Vec<u64>),
-    Static(StaticFilter<AnyHasher>),
 }
 
 /// Inserts keys into a filter that many threads may fill.
@@ -287,23 +341,13 @@ impl Target {
         let is_shared = expected.is_some() && has_threads;
         Ok(Self::Growing(SharedSeen::new(filter, is_shared).into()))
     }
-
-    fn write_to(&self, key: &[u8], mut writer: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Growing(seen) => write_scalable(seen.whole().filter(), writer),
-            Self::Guava(filter) => filter.write_to(writer),
-            Self::Redis(filter) => resp::write(filter, key, &mut writer),
-            Self::Static(filter) => filter.write_to(writer),
-            Self::Hashes(_) => unreachable!("a filter was built of them"),
-        }
-    }
 }
 
 struct Filling {
     keys: KeySpec,
     filter: Target,
     new: Vec<bool>,
-    records: u64,
+    records: usize,
     /// The number of keys that changed the filter.
     changed: usize,
     /// The number of records without a key.
@@ -320,7 +364,7 @@ impl Stage<Keyed> for Filling {
                 .map(|number| self.keys.key(chunk.bytes(), keyed, number).0)
                 .collect::<Vec<_>>()
         };
-        self.records += (count + keyed.missing) as u64;
+        self.records += count + keyed.missing;
         self.missing += keyed.missing;
         self.changed += match &mut self.filter {
             Target::Growing(seen) => match keyed.inserted {
@@ -337,62 +381,7 @@ impl Stage<Keyed> for Filling {
                 hashes.extend_from_slice(&keyed.hashes);
                 0
             }
-            Target::Static(_) => unreachable!("it is built of all keys"),
         };
         Ok(())
-    }
-}
-
-impl Filling {
-    /// The number of different keys, with those that were taken for present by mistake.
-    fn unique(&self) -> usize {
-        match &self.filter {
-            Target::Growing(seen) => self.changed + seen.whole().mistakes.expected.round() as usize,
-            Target::Guava(filter) => filter.estimated_len().min(self.records as usize),
-            // As BF.CARD and BF.INFO count.
-            Target::Redis(_) => self.changed,
-            Target::Hashes(hashes) => hashes.len(),
-            Target::Static(filter) => filter.estimated_len(),
-        }
-    }
-
-    fn summary(&self, start: Instant) -> Summary {
-        let (filters, memory, rate) = match &self.filter {
-            Target::Growing(seen) => {
-                let seen = seen.whole();
-                let filter = seen.filter();
-                let rate = filter.current_false_positive_rate();
-                (filter.layers().len(), filter.memory_bytes(), rate)
-            }
-            Target::Guava(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
-            Target::Redis(filter) => {
-                let memory = filter.memory_bytes();
-                (filter.info().filters, memory, filter.current_false_positive_rate())
-            }
-            Target::Static(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
-            Target::Hashes(_) => unreachable!("a filter was built of them"),
-        };
-        let unique = self.unique();
-        let missing = table::without_key(self.missing);
-        let seconds = start.elapsed().as_secs_f64();
-        let text = format!(
-            "{} lines, about {unique} unique{missing}, {} of {}, rate {}, {seconds:.2} s",
-            self.records,
-            summary::count(filters, "filter"),
-            HumanBytes(memory as u64),
-            table::rate(rate),
-        );
-        Summary {
-            text,
-            statistics: vec![
-                ("lines", self.records.into()),
-                ("unique_estimated", unique.into()),
-                ("without_key", self.missing.into()),
-                ("filters", filters.into()),
-                ("memory_bytes", memory.into()),
-                ("rate", rate.into()),
-                ("seconds", seconds.into()),
-            ],
-        }
     }
 }

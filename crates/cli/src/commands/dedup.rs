@@ -64,8 +64,8 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
         state.save(&seen, |_| Ok(()))?;
     }
     job.progress.finish();
-    let summary = done.output.summary(done.extra, start).with_skipped(skipped);
-    summary.print(&args.summary, quiet);
+    let summary = done.output.summary(done.extra).with_seconds(start);
+    summary.with_skipped(skipped).print(&args.summary, quiet);
     Ok(())
 }
 

@@ -137,9 +137,11 @@ fn growing(filter: AnyFilter, rate: f64) -> Result<ScalableBloom<AnyHasher>> {
     }
 }
 
-/// A filter of one layer as a `ConcurrentBloom`, and any other one as it is.
+/// A filter of one layer as a `ConcurrentBloom`, which more programs read, and any other one as it
+/// is. Its hint is about the input that filled it, and stays out.
 pub(crate) fn plain(filter: ScalableBloom<AnyHasher>) -> AnyFilter {
     if filter.layers().len() > 1 {
+        filter.set_hint(0);
         return AnyFilter::Scalable(filter);
     }
     let layer = filter.into_layers().pop();
@@ -148,19 +150,7 @@ pub(crate) fn plain(filter: ScalableBloom<AnyHasher>) -> AnyFilter {
 
 /// What a written file has.
 pub(crate) fn summary(content: &Content) -> Summary {
-    let (filters, memory, now) = match content {
-        Content::Filter(AnyFilter::Bloom(filter)) => (1, filter.memory_bytes(), filter.statistics()),
-        Content::Filter(AnyFilter::Scalable(filter)) => {
-            (filter.layers().len(), filter.memory_bytes(), filter.statistics())
-        }
-        Content::Guava(filter) => (1, filter.memory_bytes(), filter.statistics()),
-        _ => {
-            return Summary {
-                text: format!(", one {}", content.kind()),
-                statistics: vec![("kind", content.kind().into())],
-            };
-        }
-    };
+    let (filters, memory, now) = content.measured();
     // Several filters may have the same key.
     let about = if filters == 1 { "about" } else { "at most about" };
     let text = format!(

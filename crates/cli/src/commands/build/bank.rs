@@ -15,29 +15,16 @@ use lanebloom_files::input::{self, Input, is_stdin};
 use lanebloom_files::pipeline::{self, Stage};
 use lanebloom_files::seen;
 use lanebloom_files::summary::{Summary, count};
-use std::io::{self, Read, Write};
+use std::io::Read;
 use std::path::Path;
-use std::time::Instant;
 
 /// Filters that are in memory before they become columns: those of a word of a row.
 const GROUP: usize = 64;
 
-/// A bank, and the names of its columns.
-pub(super) struct Made {
-    bank: FilterBank<AnyHasher>,
-    names: Vec<String>,
-}
-
-impl Made {
-    pub(super) fn write_to(&self, writer: impl Write) -> io::Result<()> {
-        bank::write(&self.bank, &self.names, writer)
-    }
-}
-
 impl BuildJob<'_> {
-    /// The bank of all inputs, for a key of none of which it finds an input at this rate.
-    pub(super) fn bank(&mut self, rate: f64) -> Result<(Made, Summary)> {
-        let start = Instant::now();
+    /// The bank of all inputs, for a key of none of which it finds an input at this rate, and the
+    /// names of its columns.
+    pub(super) fn bank(&mut self, rate: f64) -> Result<(FilterBank<AnyHasher>, Vec<String>, Summary)> {
         if self.files.is_empty() {
             bail!("a bank has a filter for each input file, and the list names none");
         }
@@ -47,10 +34,9 @@ impl BuildJob<'_> {
         } else {
             self.of_keys(rate)?
         };
-        let seconds = start.elapsed().as_secs_f64();
         let memory = bank.memory_bytes();
         text += &format!(
-            ", {}, {} wrong columns per key, {seconds:.2} s",
+            ", {}, {} wrong columns per key",
             HumanBytes(memory as u64),
             table::mean(wrong)
         );
@@ -58,9 +44,8 @@ impl BuildJob<'_> {
             ("filters", bank.len().into()),
             ("memory_bytes", memory.into()),
             ("wrong_columns_per_key", wrong.into()),
-            ("seconds", seconds.into()),
         ]);
-        Ok((Made { bank, names }, Summary { text, statistics }))
+        Ok((bank, names, Summary { text, statistics }))
     }
 
     /// Whether the inputs are filter files. Fails if only some are.
