@@ -10,6 +10,7 @@ use lanebloom::hash::{AnyHasher, KeyHasher};
 use lanebloom_files::input::{self, BOM, Cut, Lines};
 use lanebloom_files::pipeline::Work;
 use lanebloom_formats::guava::UnencodedChars;
+use std::mem;
 use std::ops::Range;
 
 /// Keys of a batch, which are hashed in one call.
@@ -130,19 +131,28 @@ impl Keyed {
         }
     }
 
+    /// The records of these bytes.
+    pub(crate) fn records<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        parts(bytes, 0, &self.ends)
+    }
+
+    /// Turns values of keys into values of records. A record without a key has the value `keyless`.
+    pub(crate) fn of_records<T: Clone>(
+        &self,
+        of_keys: impl IntoIterator<Item = T>,
+        keyless: T,
+    ) -> impl Iterator<Item = T> {
+        let mut of_keys = of_keys.into_iter();
+        let mut without = self.keyless.iter().peekable();
+        (0..self.ends.len()).map(move |record| match without.next_if_eq(&&record) {
+            Some(_) => keyless.clone(),
+            None => of_keys.next().expect("every other record has a key"),
+        })
+    }
+
     /// The columns of a bank that have the key of each record; none for a record without a key.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &[usize]> {
-        let mut without = self.keyless.iter().peekable();
-        let (mut start, mut ends) = (0, self.column_ends.iter());
-        (0..self.ends.len()).map(move |record| {
-            if without.next_if_eq(&&record).is_some() {
-                return &[][..];
-            }
-            let end = *ends.next().expect("every key was looked up");
-            let columns = &self.columns[start..end];
-            start = end;
-            columns
-        })
+        self.of_records(parts(&self.columns, 0, &self.column_ends), &[])
     }
 
     /// The last record has no key, but should.
@@ -165,21 +175,19 @@ impl Keyed {
 
     /// Turns flags of keys into flags of records. A record without a key gets `keyless`.
     pub(crate) fn spread(&self, flags: &mut Vec<bool>, keyless: bool) {
-        if self.keyless.is_empty() {
-            return;
-        }
-        let mut from = flags.len();
-        flags.resize(self.ends.len(), keyless);
-        let mut without = self.keyless.iter().rev().peekable();
-        for record in (0..self.ends.len()).rev() {
-            flags[record] = if without.next_if_eq(&&record).is_some() {
-                keyless
-            } else {
-                from -= 1;
-                flags[from]
-            };
+        if !self.keyless.is_empty() {
+            *flags = self.of_records(mem::take(flags), keyless).collect();
         }
     }
+}
+
+/// The parts of a slice between `start` and each of the ends.
+fn parts<'a, T>(all: &'a [T], mut start: usize, ends: &'a [usize]) -> impl Iterator<Item = &'a [T]> {
+    ends.iter().map(move |&end| {
+        let part = &all[start..end];
+        start = end;
+        part
+    })
 }
 
 impl KeySpec {
@@ -275,16 +283,11 @@ impl KeySpec {
         if self.is_line() {
             let terminator = self.terminator;
             let Keyed { ends, hashes, mark, .. } = keyed;
-            let mut start = *mark;
             let found = memchr::memchr_iter(terminator, bytes).map(|at| at + 1);
             let last = (bytes.last() != Some(&terminator)).then_some(bytes.len());
             let last = last.filter(|&len| len > 0);
             ends.extend(found.chain(last));
-            let keys = ends.iter().map(|&end| {
-                let record = &bytes[start..end];
-                start = end;
-                self.text(record)
-            });
+            let keys = parts(bytes, *mark, ends).map(|record| self.text(record));
             return hash_all(keys, hasher, hashes);
         }
         if !matches!(self.source, KeySource::Csv { .. }) {
@@ -304,13 +307,7 @@ impl KeySpec {
         let Keyed {
             keys, key_ends, hashes, ..
         } = keyed;
-        let mut start = 0;
-        let keys = key_ends.iter().map(|&end| {
-            let key = &keys[start..end];
-            start = end;
-            key
-        });
-        hash_all(keys, hasher, hashes);
+        hash_all(parts(keys, 0, key_ends), hasher, hashes);
     }
 
     /// Appends the text of a record's key to `keys`; returns false if it has none.

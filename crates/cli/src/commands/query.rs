@@ -5,7 +5,7 @@ use crate::args::{LookupArgs, Query, Which};
 use crate::bank::{self, Names};
 use crate::filter_file::{Content, FilterFile};
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::{Files, Input, Reader, is_stdin};
 use lanebloom_files::output::Output;
@@ -13,7 +13,6 @@ use lanebloom_files::pipeline::{self, Stage, Work};
 use lanebloom_files::progress::Progress;
 use lanebloom_files::summary::{Summary, count, object};
 use serde_json::Value;
-use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::mem;
@@ -135,7 +134,7 @@ impl<'a> Lookup<'a> {
         };
         let stage = if quiet {
             match ask(None) {
-                Err(error) if error.is::<Absent>() => return Ok(ExitCode::from(1)),
+                Err(error) if error.downcast_ref() == Some(&ABSENT) => return Ok(ExitCode::from(1)),
                 asked => asked?,
             }
         } else {
@@ -164,6 +163,9 @@ enum Print {
 }
 
 const FAILED: &str = "cannot write the output";
+
+/// The error that ends the reading, with status 1: a key is absent, and nothing is printed.
+const ABSENT: &str = "a key is absent";
 
 /// Looks up the keys of chunks.
 struct Find {
@@ -233,7 +235,8 @@ impl Stage<Keyed> for Answers {
         self.is_all &= self.absent + self.missing == 0;
         keyed.spread(&mut found, false);
         let Some(output) = &mut self.output else {
-            return if self.is_all { Ok(()) } else { Err(Absent.into()) };
+            ensure!(self.is_all, ABSENT);
+            return Ok(());
         };
         // The header of the first input of CSV, and empty lines at the end of an input.
         let passing = chunk.records.passing.clone();
@@ -260,11 +263,8 @@ fn answer(
     passes: impl Fn(usize) -> bool,
     text: &mut Vec<u8>,
 ) {
-    let mut start = 0;
-    let (keyed, mut columns) = (&chunk.records, chunk.records.columns());
-    for (record, &end) in keyed.ends.iter().enumerate() {
-        let line = &chunk.bytes()[start..end];
-        start = end;
+    let mut columns = chunk.records.columns();
+    for (record, line) in chunk.records.records(chunk.bytes()).enumerate() {
         let columns = match print {
             Print::Answers => &[],
             _ => columns.next().expect("every record has columns"),
@@ -298,15 +298,3 @@ fn answer(
         }
     }
 }
-
-/// Ends the reading, with status 1: a key is absent, and nothing is printed.
-#[derive(Debug)]
-struct Absent;
-
-impl fmt::Display for Absent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key is absent")
-    }
-}
-
-impl std::error::Error for Absent {}

@@ -18,7 +18,6 @@ use std::io::Write;
 use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What all passes need.
 pub(super) struct Job<'a> {
@@ -134,20 +133,14 @@ impl RecordWriter {
     pub(super) fn put_counts(&mut self, chunk: &Chunk, counts: &[u64]) -> Result<()> {
         self.add(chunk, counts.iter().filter(|&&count| count > 0).count());
         self.ends.resize(chunk.input, self.written);
-        let (mut text, mut start) = (Vec::new(), 0);
-        let mut keyless = chunk.records.keyless.iter().peekable();
-        let mut counts = counts.iter();
-        for (record, &end) in chunk.records.ends.iter().enumerate() {
-            let count = match keyless.next_if_eq(&&record) {
-                Some(_) => 1,
-                None => *counts.next().expect("the other records have keys"),
-            };
+        let (mut text, keyed) = (Vec::new(), &chunk.records);
+        let counts = keyed.of_records(counts.iter().copied(), 1);
+        for (record, count) in keyed.records(chunk.bytes()).zip(counts) {
             if count > 0 {
                 // As wide as uniq prints it.
                 write!(text, "{count:7} ").expect("a vector takes everything");
-                text.extend_from_slice(&chunk.bytes()[start..end]);
+                text.extend_from_slice(record);
             }
-            start = end;
         }
         self.written += text.len() as u64;
         self.output.write_all(&text).context(OUTPUT)
@@ -165,7 +158,7 @@ impl RecordWriter {
         self.missing += chunk.records.missing as u64;
     }
 
-    pub(super) fn summary(&self, extra: Summary, start: Instant) -> Summary {
+    pub(super) fn summary(&self, extra: Summary) -> Summary {
         let Self {
             lines,
             unique,
@@ -174,7 +167,6 @@ impl RecordWriter {
             ..
         } = self;
         let dropped = lines - passed;
-        let seconds = start.elapsed().as_secs_f64();
         let mut statistics: Vec<(_, Value)> = vec![
             ("lines", (*lines).into()),
             ("unique", (*unique).into()),
@@ -182,10 +174,9 @@ impl RecordWriter {
             ("dropped", dropped.into()),
         ];
         statistics.extend(extra.statistics);
-        statistics.push(("seconds", seconds.into()));
         let missing = table::without_key(*missing as usize);
         let text = format!(
-            "{lines} lines, {unique} unique{missing}, {dropped} dropped{}, {seconds:.2} s",
+            "{lines} lines, {unique} unique{missing}, {dropped} dropped{}",
             extra.text
         );
         Summary { text, statistics }
