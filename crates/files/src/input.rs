@@ -180,26 +180,6 @@ impl Input {
     }
 }
 
-/// Reads as many bytes as there is room for, unless the input ends.
-struct Full<R>(R);
-
-impl<R: Read> Read for Full<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut len = 0;
-        while len < buffer.len() {
-            // As much at a time as the threads that unpack ahead, so that as many bytes were read.
-            let most = buffer.len().min(len + CHUNK);
-            match self.0.read(&mut buffer[len..most]) {
-                Ok(0) => break,
-                Ok(read) => len += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(len)
-    }
-}
-
 impl<C: Cut> Reader<C> {
     pub fn new(inputs: VecDeque<Input>, cutter: C, progress: Arc<Progress>) -> Self {
         Self {
@@ -309,10 +289,8 @@ impl<C: Cut> Reader<C> {
             .begin(self.names.len(), &name, self.is_apart)
             .with_context(failed)?;
         if !self.is_cutters {
-            let reader = input
-                .reader(&self.progress, self.digests.get(self.names.len()))
-                .with_context(failed)?;
-            self.current = Some(if self.is_full { Box::new(Full(reader)) } else { reader });
+            let reader = input.reader(&self.progress, self.digests.get(self.names.len()));
+            self.current = Some(reader.with_context(failed)?);
         }
         self.offset = 0;
         self.names.push(name);
@@ -342,12 +320,17 @@ impl<C: Cut> Reader<C> {
                 buffer.resize(len + self.chunk, 0);
             }
             let reader = self.current.as_mut().expect("an input is open");
-            let read = match reader.read(&mut buffer[len..]) {
+            // As much at a time as the threads that unpack ahead, so that as many bytes were read.
+            let most = buffer.len().min(len + CHUNK);
+            let read = match reader.read(&mut buffer[len..most]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 other => other?,
             };
             let is_end = read == 0;
             len += read;
+            if self.is_full && !is_end && len < buffer.len() {
+                continue;
+            }
             if is_end {
                 self.current = None;
                 let is_one_of_many = self.names.len() > 1 || !self.inputs.is_empty();

@@ -34,7 +34,7 @@ impl Files {
                 Some(pattern) if is_pattern(pattern) && path.symlink_metadata().is_err() => {
                     files.add_matches(pattern)?;
                 }
-                _ => files.add_all(path)?,
+                _ => files.add(path)?,
             }
         }
         let (list, end) = match (&args.files_from, &args.files0_from) {
@@ -42,7 +42,7 @@ impl Files {
             (_, Some(list)) => (list, 0),
             _ => {
                 if args.files.is_empty() {
-                    files.add_all(Path::new("-"))?;
+                    files.add(Path::new("-"))?;
                 }
                 return Ok(files);
             }
@@ -58,7 +58,7 @@ impl Files {
                     name => name,
                 };
                 if !name.is_empty() {
-                    files.add_all(&path(name)?)?;
+                    files.add(&path(name)?)?;
                 }
             }
             Ok(())
@@ -96,9 +96,15 @@ impl Files {
     }
 
     /// Adds a file, or all files in a folder, which has some.
-    fn add_all(&mut self, path: &Path) -> Result<()> {
+    fn add(&mut self, path: &Path) -> Result<()> {
+        if !path.is_dir() {
+            // What cannot be read is an error when it is opened.
+            self.paths.push(path.to_owned());
+            self.names.push(path.file_name().map(PathBuf::from).unwrap_or_default());
+            return Ok(());
+        }
         let (files, skipped) = (self.paths.len(), self.skipped);
-        self.add(path)?;
+        self.walk(path, &Only::default())?;
         if self.paths.len() > files {
             return Ok(());
         }
@@ -107,16 +113,6 @@ impl Files {
             0 => bail!("the folder {path} has no file to read"),
             skipped => bail!("the folder {path} has no file to read; {}", not_read(skipped)),
         }
-    }
-
-    /// Adds a file, or all files in a folder. What cannot be read is an error when it is opened.
-    fn add(&mut self, path: &Path) -> Result<()> {
-        if path.is_dir() {
-            return self.walk(path, &Only::default());
-        }
-        self.paths.push(path.to_owned());
-        self.names.push(path.file_name().map(PathBuf::from).unwrap_or_default());
-        Ok(())
     }
 
     /// Adds files in a folder and below, by their paths in order. An empty path is this folder.
