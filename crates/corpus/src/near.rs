@@ -32,7 +32,7 @@ impl Near {
     /// use lanebloom_corpus::Near;
     ///
     /// let near = Near::new(0.8);
-    /// assert_eq!((near.bands(), near.rows()), (9, 13));
+    /// assert_eq!(near.bands(), 9);
     /// assert!(near.probability(0.95) > 0.99 && near.probability(0.5) < 0.01);
     /// ```
     pub fn new(threshold: f64) -> Self {
@@ -53,11 +53,6 @@ impl Near {
     /// The number of bands: hashes of a piece.
     pub fn bands(&self) -> usize {
         self.bands
-    }
-
-    /// Numbers of the signature in a band.
-    pub fn rows(&self) -> usize {
-        self.rows
     }
 
     /// The chance that two large sets with this similarity share a band.
