@@ -261,7 +261,7 @@ fn outputs_are_replaced_as_a_whole() {
     shell.ok("build keys -o filter");
     shell.ok("build keys -o other --rate 0.1");
     let old = shell.read("filter");
-    let names = shell.names();
+    let names = shell.names(".");
     // An input that fails after the first keys.
     let mut broken = zstd::encode_all(&lines(0..500_000).into_bytes()[..], 1).unwrap();
     broken.truncate(broken.len() / 2);
@@ -279,11 +279,7 @@ fn outputs_are_replaced_as_a_whole() {
         "merge filter other -o filter",
         "convert filter -o filter --to lanebloom",
     ] {
-        let script = format!("trap '' XFSZ; ulimit -f 1; exec \"$0\" {line}");
-        let binary = assert_cmd::cargo::cargo_bin!("lanebloom");
-        let mut command = assert_cmd::Command::new("bash");
-        command.current_dir(&shell.0).args(["-c", &script]).arg(binary);
-        let output = command.output().unwrap();
+        let output = shell.run_after("trap '' XFSZ; ulimit -f 1", line);
         assert_eq!(output.status.code(), Some(2), "{line}");
         let text = stderr(&output);
         assert!(
@@ -291,7 +287,7 @@ fn outputs_are_replaced_as_a_whole() {
             "{text}"
         );
         assert_eq!(shell.read("filter"), old);
-        assert_eq!(shell.names(), names);
+        assert_eq!(shell.names("."), names);
     }
 
     // What cannot be written is said before anything is read.
@@ -309,7 +305,7 @@ fn outputs_are_replaced_as_a_whole() {
         &format!("merge no/a no/b -o {null}"),
         &format!("cannot write {null}: {reason}"),
     );
-    assert_eq!(shell.names(), names);
+    assert_eq!(shell.names("."), names);
     // A link stays.
     #[cfg(unix)]
     {
@@ -344,12 +340,8 @@ fn an_input_is_no_output() {
     }
     // As stdin, named or not.
     for line in ["build -o keys", "build more - -o keys"] {
-        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("lanebloom"));
-        let command = command.current_dir(&shell.0).args(line.split(' '));
-        let output = command
-            .stdin(fs::File::open(shell.path("keys")).unwrap())
-            .output()
-            .unwrap();
+        let keys = fs::File::open(shell.path("keys")).unwrap();
+        let output = shell.command(line).stdin(keys).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
         assert!(
             stderr(&output).contains("cannot write keys: it is also an input"),

@@ -1,14 +1,12 @@
 //! `info`: every kind of file, and every way in which one can be wrong.
 
-#[cfg(unix)]
-use super::{Command, cargo_bin};
 use super::{Shell, Value, data, lines, stderr};
 use lanebloom::hash::{KeyHasher, Murmur3, SipHash13};
 use lanebloom::{ConcurrentBloom, ScalableBloom};
 use lanebloom_formats::GuavaBloom;
 use std::fs;
 #[cfg(unix)]
-use std::{io::Write, time::Duration};
+use std::{io::Write, process, time::Duration};
 use twox_hash::XxHash3_64;
 
 /// The same facts as the rows, with numbers as numbers.
@@ -330,8 +328,8 @@ fn corrupt_truncated_and_foreign_files() {
 #[test]
 fn an_endless_pipe_is_no_filter() {
     let shell = Shell::new();
-    let made = Command::new("mkfifo").arg(shell.path("pipe")).output().unwrap();
-    assert!(made.status.success());
+    let made = process::Command::new("mkfifo").arg(shell.path("pipe")).status();
+    assert!(made.unwrap().success());
     // Open for both, it waits for no reader, and has no end while the test runs.
     let mut pipe = fs::File::options()
         .read(true)
@@ -358,8 +356,7 @@ fn an_endless_pipe_is_no_filter() {
         ),
     ] {
         pipe.write_all(bytes).unwrap();
-        let mut command = Command::new(cargo_bin!("lanebloom"));
-        command.current_dir(&shell.0).args(line.split_whitespace());
+        let mut command = assert_cmd::Command::from_std(shell.command(line));
         let output = command.timeout(Duration::from_secs(60)).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{line} waits for the end");
         let found = stderr(&output);

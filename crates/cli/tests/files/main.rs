@@ -1,5 +1,5 @@
 //! The commands that make and read filter files, by the binary: `build`, `query`, `which`, `merge`,
-//! `info`, `convert`, `plan`.
+//! `info`, `convert`, `plan`; and `bench` and `plot`.
 
 #[macro_use]
 #[path = "../cases/mod.rs"]
@@ -7,36 +7,27 @@ mod cases;
 
 mod bank;
 mod build;
+mod charts;
 mod info;
 mod merge;
 mod plan;
 mod query;
+#[path = "../shell/mod.rs"]
+mod shell;
 
-use assert_cmd::Command;
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
+use shell::{Shell, stderr};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use tempfile::TempDir;
 
-/// A folder of its own, and the binary in it.
-struct Shell(TempDir);
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lanebloom");
 
 impl Shell {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
     /// Runs a command line without quotes, with this stdin.
     fn run_with(&self, line: &str, stdin: impl Into<Vec<u8>>) -> Output {
-        let mut command = Command::new(cargo_bin!("lanebloom"));
-        command.current_dir(&self.0).args(line.split_whitespace());
+        let mut command = assert_cmd::Command::from_std(self.command(line));
         command.write_stdin(stdin).output().unwrap()
-    }
-
-    fn run(&self, line: &str) -> Output {
-        self.run_with(line, "")
     }
 
     /// The stdout of a command that succeeds.
@@ -72,18 +63,6 @@ impl Shell {
         assert_eq!(self.error(line), format!("lanebloom: {text}\n"), "{line}");
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        fs::write(self.path(name), bytes).unwrap();
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap()
-    }
-
     /// The value of a row of `info`.
     #[track_caller]
     fn fact(&self, file: &str, name: &str) -> String {
@@ -93,19 +72,6 @@ impl Shell {
             .find_map(|line| line.strip_prefix(name)?.strip_prefix("  "));
         row.unwrap_or_else(|| panic!("no {name} in {text}")).trim().into()
     }
-
-    fn names(&self) -> Vec<String> {
-        let names = fs::read_dir(&self.0).unwrap();
-        let mut names: Vec<_> = names
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn count_lines(bytes: &[u8]) -> usize {

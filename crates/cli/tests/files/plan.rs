@@ -113,12 +113,7 @@ fn plans() {
     // Terabytes are planned in a quarter of a gigabyte of address space.
     #[cfg(unix)]
     for line in ["plan --keys 1e12 --rate 1e-6", "plan --keys 1e12"] {
-        let script = format!("ulimit -v 262144; exec \"$0\" {line}");
-        let mut command = assert_cmd::Command::new("bash");
-        command
-            .args(["-c", &script])
-            .arg(assert_cmd::cargo::cargo_bin!("lanebloom"));
-        let output = command.output().unwrap();
+        let output = shell.run_after("ulimit -v 262144", line);
         assert!(output.status.success(), "{}", super::stderr(&output));
         let table = String::from_utf8(output.stdout).unwrap();
         let is_planned = |line: &str| line.matches("TiB").count() == if line.starts_with('1') { 4 } else { 1 };

@@ -2,7 +2,7 @@
 
 use super::{Shell, count_lines, lines, stderr};
 use lanebloom::{CuckooFilter, DLeftFilter, FastHash, Prehashed, ScalableBloom, WindowedBloom};
-use std::process::{self, Stdio};
+use std::process::Stdio;
 
 /// Lines stay as they are; the exit status says whether all keys are there.
 #[test]
@@ -58,7 +58,7 @@ fn answers_in_a_file() {
         assert!(shell.error(line).contains(part), "{line}");
     }
     assert_eq!(shell.read("answers"), b"a\nb\n");
-    assert_eq!(shell.names(), ["answers", "filter", "keys", "others"]);
+    assert_eq!(shell.names("."), ["answers", "filter", "keys", "others"]);
 }
 
 #[test]
@@ -277,8 +277,7 @@ fn a_closed_output() {
     shell.write("keys", lines(0..200_000));
     shell.ok("build keys -o filter --expected 10000000");
     for line in ["query filter keys", "query filter keys --present", "build keys -o -"] {
-        let mut command = process::Command::new(assert_cmd::cargo::cargo_bin!("lanebloom"));
-        command.current_dir(&shell.0).args(line.split(' '));
+        let mut command = shell.command(line);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // More than a pipe holds is still to come.
         drop(child.stdout.take());

@@ -276,15 +276,6 @@ fn the_summary_tells_which_lines_are_not_json() {
     assert_eq!(report["without_text"], 2);
 }
 
-/// The command with little memory, if the system has a limit for it.
-#[cfg(target_os = "linux")]
-fn bounded(shell: &Shell, mib: usize, line: &str) -> Output {
-    let mut run = Command::new("sh");
-    run.args(["-c", &format!("ulimit -v {}; exec \"$0\" \"$@\"", mib << 10)]);
-    run.arg(PROGRAM).args(line.split(' '));
-    run.current_dir(&shell.0).output().unwrap()
-}
-
 /// A line of 5 MB of newlines would take 230 MB.
 #[cfg(target_os = "linux")]
 #[test]
@@ -292,7 +283,7 @@ fn the_memory_of_a_document_is_bounded_whatever_its_pieces() {
     let shell = Shell::new();
     let run = |options: &str| {
         let line = format!("in.jsonl -o out --max-record 5100k --threads 1 {options}");
-        let output = bounded(&shell, 300, &line);
+        let output = shell.run_after("ulimit -v 307200", &line);
         assert_eq!(shell.path("out").exists(), output.status.success());
         let _ = fs::remove_file(shell.path("out"));
         output

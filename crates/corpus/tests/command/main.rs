@@ -15,18 +15,20 @@ mod pieces;
 mod random;
 #[cfg(all(unix, feature = "redis"))]
 mod redis;
+#[path = "../../../cli/tests/shell/mod.rs"]
+mod shell;
 mod state;
 #[cfg(feature = "parquet")]
 mod tables;
 
 use random::Random;
 use serde_json::Value;
+use shell::{Shell, stderr};
 use std::env;
 use std::fs;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
 
 /// At this rate no test loses a piece.
 const SURE: &str = "--rate 1e-12";
@@ -44,29 +46,7 @@ fn lanebloom() -> Option<Command> {
     None
 }
 
-/// A folder of its own, and the command in it.
-struct Shell(TempDir);
-
 impl Shell {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    /// The command with these arguments, which have no spaces.
-    fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command
-            .env("LC_ALL", "C")
-            .env_remove("CLICOLOR_FORCE")
-            .current_dir(&self.0);
-        command.args(line.split_whitespace()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, line: &str) -> Output {
-        self.command(line).output().unwrap()
-    }
-
     /// The stdout of a run that succeeds.
     #[track_caller]
     fn ok(&self, line: &str) -> Vec<u8> {
@@ -93,34 +73,6 @@ impl Shell {
         }
         assert!(!errors.contains("panicked"), "{errors}");
     }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    /// The names of all files, without those in folders.
-    fn names(&self, folder: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.path(folder)).unwrap();
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// The last line of stderr.

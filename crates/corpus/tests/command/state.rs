@@ -277,30 +277,6 @@ fn an_output_without_a_name_is_not_lost() {
     assert_eq!(texts(&shell.read("more.jsonl")), ["c"]);
 }
 
-#[test]
-fn a_report_or_a_filter_replaces_no_input_and_no_other_output() {
-    let shell = Shell::new();
-    let input = lines(&["a"]);
-    shell.write("a.jsonl", &input);
-    shell.error("a.jsonl -o o.jsonl --report a.jsonl", &["a.jsonl", "is also an input"]);
-    shell.error("a.jsonl --build a.jsonl", &["a.jsonl", "is also an input"]);
-    for (report, role) in [
-        ("o.jsonl", "an output"),
-        ("s", "the state"),
-        ("s.journal", "the journal of the state"),
-    ] {
-        let line = format!("a.jsonl -o o.jsonl --state s --report {report}");
-        shell.error(&line, &["the report", report, "also", role]);
-    }
-    shell.error(
-        "a.jsonl --build f --report f",
-        &["the report f", "also the filter of --build"],
-    );
-    shell.error("a.jsonl --report -", &["-: this file is also the output"]);
-    assert_eq!(shell.read("a.jsonl"), input.as_bytes());
-    assert_eq!(shell.names("."), ["a.jsonl"]);
-}
-
 /// A journal may come from a stranger.
 #[test]
 fn a_journal_moves_and_removes_outputs_only() {
@@ -326,10 +302,7 @@ fn many_outputs_wait_for_their_names() {
     for number in 0..200 {
         shell.write(&format!("in/{number}.jsonl"), lines(&[number.to_string()]));
     }
-    let mut run = Command::new("sh");
-    run.args(["-c", "ulimit -n 64; exec \"$0\" in --output-dir out --state s"]);
-    let run = run.arg(PROGRAM).current_dir(&shell.0);
-    let output = run.output().unwrap();
+    let output = shell.run_after("ulimit -n 64", "in --output-dir out --state s");
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(shell.names("out/in").len(), 200);
 }
@@ -581,7 +554,21 @@ fn no_file_has_two_roles() {
         ("--files-from list -o list", "also the list of inputs"),
         ("--files-from list -o o --report list", "also the list of inputs"),
         ("--files-from list --state list -o o", "also the list of inputs"),
+        (
+            "a.jsonl -o o --report a.jsonl",
+            "the report a.jsonl: it is also an input",
+        ),
+        ("a.jsonl -o o --report o", "the report o: it is also an output"),
+        (
+            "a.jsonl -o o --state s --report s",
+            "the report s: it is also the state",
+        ),
+        (
+            "a.jsonl --build b --report b",
+            "the report b: it is also the filter of --build",
+        ),
         ("a.jsonl --build -", "--build needs a file"),
+        ("a.jsonl --report -", "-: this file is also the output"),
     ];
     if cfg!(unix) {
         #[cfg(unix)]
@@ -601,10 +588,8 @@ fn no_file_has_two_roles() {
     let names = Vec::from_iter(shell.names(".").into_iter().filter(|name| name != "out"));
     let before = contents(&names);
     for (line, part) in cases {
-        shell.error(
-            line,
-            &["cannot write", part].map(|word| if part.starts_with("--") { part } else { word }),
-        );
+        let cannot = if part.starts_with('-') { "" } else { "cannot write" };
+        shell.error(line, &[cannot, part]);
         let now = Vec::from_iter(shell.names(".").into_iter().filter(|name| name != "out"));
         assert_eq!(now, names, "{line}");
         assert!(contents(&now) == before, "{line}");

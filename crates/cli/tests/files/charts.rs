@@ -1,14 +1,10 @@
 //! The commands `bench` and `plot`, by the real binary: tables, charts, and errors that name the
 //! file and the line.
 
-#[macro_use]
-mod cases;
-
-use std::ffi::OsStr;
+use super::{Shell, stderr};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::process::{Command, Output};
 
 const HEADER: &str = "cpu,instruction_set,threads,l1d_bytes,l2_bytes,l3_bytes,filter_bytes,operation,ns_per_key\n";
 
@@ -34,39 +30,20 @@ fn table() -> String {
 }
 
 /// A folder with that table.
-fn with_table(name: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join(name), table()).unwrap();
-    folder
+fn with_table(name: &str) -> Shell {
+    let shell = Shell::new();
+    shell.write(name, table());
+    shell
 }
 
-fn lanebloom() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_lanebloom"))
-}
-
-fn run(directory: &Path, args: &[&str]) -> Output {
-    lanebloom().current_dir(directory).args(args).output().unwrap()
-}
-
+/// Runs what must fail before it prints anything, with a line in which all of `parts` stand.
 #[track_caller]
-fn run_well(directory: &Path, args: &[&str]) -> (String, String) {
-    let output = run(directory, args);
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let (out, errors) = (text(output.stdout), text(output.stderr));
-    assert!(output.status.success(), "{args:?}: {errors}");
-    (out, errors)
-}
-
-/// Runs what must fail before it prints anything, with an error in which all of `parts` stand.
-#[track_caller]
-fn fails(directory: &Path, args: &[&str], parts: &[&str]) {
-    let output = run(directory, args);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+fn fails(shell: &Shell, line: &str, parts: &[&str]) {
+    let error = shell.error(line);
     for part in parts {
-        assert!(error.contains(part), "{args:?}: no {part:?} in {error}");
+        assert!(error.contains(part), "{line}: no {part:?} in {error}");
     }
-    assert_eq!((error.lines().count(), output.stdout.len()), (1, 0), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
 }
 
 /// The texts of an SVG, which must be well-formed, and the number of its elements of each name.
@@ -101,18 +78,12 @@ fn has(texts: &[String], expected: &str) {
     has_texts(texts, &Vec::from_iter(expected.split("; ")));
 }
 
-/// Draws a rate to a file.
-#[track_caller]
-fn plot_rate(directory: &Path, keys: &str, rate: &str, name: &str) {
-    run_well(directory, &["plot", "rate", "--keys", keys, "--rate", rate, "-o", name]);
-}
-
 #[test]
 fn bench_writes_a_table_and_a_chart() {
-    let folder = tempfile::tempdir().unwrap();
-    let directory = folder.path();
-    let args = ["bench", "--seconds", "0.5", "-o", "bench.csv", "--chart", "bench.svg"];
-    let (out, errors) = run_well(directory, &args);
+    let shell = Shell::new();
+    let output = shell.run("bench --seconds 0.5 -o bench.csv --chart bench.svg");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let (out, errors) = (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output));
     // The sizes for which there was no time; a fast machine measures all.
     let is_note = errors.is_empty() || errors.starts_with("Filters of ") && errors.lines().count() == 1;
     assert!(is_note, "{errors}");
@@ -137,7 +108,7 @@ fn bench_writes_a_table_and_a_chart() {
     }
     assert_eq!(measured[0].0, 32 << 10);
 
-    let text = fs::read_to_string(directory.join("bench.csv")).unwrap();
+    let text = String::from_utf8(shell.read("bench.csv")).unwrap();
     assert!(text.starts_with(HEADER), "{text}");
     let mut table = csv::Reader::from_reader(text.as_bytes());
     let records: Vec<_> = table.records().map(Result::unwrap).collect();
@@ -154,41 +125,38 @@ fn bench_writes_a_table_and_a_chart() {
     }
 
     // The chart is that of `plot speed`.
-    run_well(directory, &["plot", "speed", "bench.csv", "-o", "plot.svg"]);
-    let charts = ["bench.svg", "plot.svg"].map(|name| read_svg(&directory.join(name)).0);
+    shell.ok("plot speed bench.csv -o plot.svg");
+    let charts = ["bench.svg", "plot.svg"].map(|name| read_svg(&shell.path(name)).0);
     assert_eq!(charts[0], charts[1]);
     has_texts(&charts[0], &OPERATIONS);
 }
 
 #[test]
 fn bench_is_quiet_and_ends_with_its_reader() {
-    let folder = tempfile::tempdir().unwrap();
-    let (out, errors) = run_well(folder.path(), &["bench", "--quiet", "--seconds", "0.1"]);
-    assert!(out.contains("32 KiB"), "{out}");
-    assert_eq!(errors, "");
+    let shell = Shell::new();
+    let output = shell.run("bench --quiet --seconds 0.1");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && out.contains("32 KiB"), "{out}");
+    assert_eq!(stderr(&output), "");
 
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
-    let output = lanebloom()
-        .args(["bench", "--seconds", "0.1"])
-        .stdout(writer)
-        .output()
-        .unwrap();
+    let mut bench = shell.command("bench --seconds 0.1");
+    let output = bench.stdout(writer).output().unwrap();
     assert_eq!(output.status.code(), Some(141));
     assert_eq!(output.stderr, b"");
 }
 
 #[test]
 fn plot_speed_draws_every_operation() {
-    let folder = with_table("bench.csv");
-    let directory = folder.path();
-    run_well(directory, &["plot", "speed", "bench.csv", "-o", "speed.svg"]);
+    let shell = with_table("bench.csv");
+    shell.ok("plot speed bench.csv -o speed.svg");
     // An ending in capitals.
-    run_well(directory, &["plot", "speed", "bench.csv", "-o", "other.SVG"]);
-    let [svg, other] = ["speed.svg", "other.SVG"].map(|name| fs::read(directory.join(name)).unwrap());
+    shell.ok("plot speed bench.csv -o other.SVG");
+    let [svg, other] = ["speed.svg", "other.SVG"].map(|name| shell.read(name));
     assert_eq!(svg, other);
 
-    let (texts, count) = read_svg(&directory.join("speed.svg"));
+    let (texts, count) = read_svg(&shell.path("speed.svg"));
     has_texts(&texts, &OPERATIONS);
     has(&texts, "ns per key; filter size; 32 KiB; 512 KiB; 8 MiB; 1; 2; 5");
     has(
@@ -236,10 +204,9 @@ fn plot_speed_draws_every_operation() {
 
 #[test]
 fn plot_rate_draws_plan_and_measurement() {
-    let folder = tempfile::tempdir().unwrap();
-    let directory = folder.path();
-    plot_rate(directory, "20k", "1%", "rate.svg");
-    let (texts, count) = read_svg(&directory.join("rate.svg"));
+    let shell = Shell::new();
+    shell.ok("plot rate --keys 20k --rate 1% -o rate.svg");
+    let (texts, count) = read_svg(&shell.path("rate.svg"));
     has(&texts, "ConcurrentBloom for 20,000 keys at a rate of 1%");
     has(&texts, "false-positive rate; keys; 20,000; 0.1%; 1%; 10%; 100%");
     has(&texts, "planned; measured; expected; share of blocks; expected keys");
@@ -248,63 +215,55 @@ fn plot_rate_draws_plan_and_measurement() {
     assert!((25..=41).contains(&count("circle")), "{}", count("circle"));
 
     // Again, over a file: the same bytes, since the hashes are the same.
-    let before = fs::read(directory.join("rate.svg")).unwrap();
-    plot_rate(directory, "2e4", "0.01", "rate.svg");
-    assert_eq!(fs::read(directory.join("rate.svg")).unwrap(), before);
+    let before = shell.read("rate.svg");
+    shell.ok("plot rate --keys 2e4 --rate 0.01 -o rate.svg");
+    assert_eq!(shell.read("rate.svg"), before);
 
-    // One key, and a rate too low to be measured.
-    plot_rate(directory, "1", "0.5", "one.svg");
-    let (texts, _) = read_svg(&directory.join("one.svg"));
+    // A rate too low to be measured, but for a filter with many more keys.
+    shell.ok("plot rate --keys 20k --rate 1e-12 -o low.svg");
+    let (_, count) = read_svg(&shell.path("low.svg"));
+    assert!((2..=15).contains(&count("circle")), "{}", count("circle"));
+
+    // One key.
+    shell.ok("plot rate --keys 1 --rate 0.5 -o one.svg");
+    let (texts, _) = read_svg(&shell.path("one.svg"));
     has(&texts, "ConcurrentBloom for 1 keys at a rate of 50%");
 }
 
 #[test]
 fn other_endings_are_errors() {
-    let folder = with_table("bench.csv");
-    let directory = folder.path();
+    let shell = with_table("bench.csv");
     for name in ["a.png", "a", "a.svg.gz", ".svg"] {
         let parts = [&*format!("{name}: "), "must end in .svg"];
-        fails(directory, &["plot", "speed", "bench.csv", "-o", name], &parts);
+        fails(&shell, &format!("plot speed bench.csv -o {name}"), &parts);
         // Before the work, which would be in vain.
-        fails(
-            directory,
-            &["plot", "rate", "--keys", "1e8", "--rate", "0.01", "-o", name],
-            &parts,
-        );
-        fails(directory, &["bench", "--seconds", "60", "--chart", name], &parts);
+        fails(&shell, &format!("plot rate --keys 1e8 --rate 0.01 -o {name}"), &parts);
+        fails(&shell, &format!("bench --seconds 60 --chart {name}"), &parts);
     }
-    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
-    assert_eq!(Vec::from_iter(names), [OsStr::new("bench.csv")]);
+    assert_eq!(shell.names("."), ["bench.csv"]);
 }
 
 /// One would replace the other.
 #[test]
 fn a_table_and_its_chart_are_two_files() {
-    let folder = with_table("t.svg");
-    let directory = folder.path();
+    let shell = with_table("t.svg");
+    fails(&shell, "plot speed t.svg -o ./t.svg", &["t.svg: it is also the table"]);
     fails(
-        directory,
-        &["plot", "speed", "t.svg", "-o", "./t.svg"],
-        &["t.svg: it is also the table"],
-    );
-    fails(
-        directory,
-        &["bench", "--seconds", "60", "-o", "new.svg", "--chart", "./new.svg"],
+        &shell,
+        "bench --seconds 60 -o new.svg --chart ./new.svg",
         &["the chart", "new.svg: it is also the table"],
     );
-    assert_eq!(fs::read_to_string(directory.join("t.svg")).unwrap(), table());
-    assert_eq!(fs::read_dir(directory).unwrap().count(), 1);
+    assert_eq!(shell.read("t.svg"), table().as_bytes());
+    assert_eq!(shell.names("."), ["t.svg"]);
 }
 
 #[test]
 fn a_bad_table_is_an_error_with_its_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let directory = folder.path();
-    fs::write(directory.join("old.svg"), "old").unwrap();
+    let shell = Shell::new();
+    shell.write("old.svg", "old");
     let fails_with = |text: &str, part: &str| {
-        fs::write(directory.join("bad.csv"), text).unwrap();
-        let plot = ["plot", "speed", "bad.csv", "-o", "old.svg"];
-        fails(directory, &plot, &["bad.csv", part]);
+        shell.write("bad.csv", text);
+        fails(&shell, "plot speed bad.csv -o old.svg", &["bad.csv", part]);
     };
     let line =
         |cpu: &str, bytes: &str, operation: &str, ns: &str| format!("{cpu},AVX2,2,,,,{bytes},{operation},{ns}\n");
@@ -344,40 +303,39 @@ fn a_bad_table_is_an_error_with_its_line() {
         "65536", "\"a\nb\"", "1", "operation";
     }
     let bytes = [HEADER.as_bytes(), b"\xff,AVX2,2,,,,1,a,1\n"].concat();
-    fs::write(directory.join("bytes.csv"), bytes).unwrap();
+    shell.write("bytes.csv", bytes);
     for parts in [["bytes.csv", "line 2"], ["none.csv", "cannot open it"], [".", "."]] {
-        fails(directory, &["plot", "speed", parts[0], "-o", "old.svg"], &parts);
+        fails(&shell, &format!("plot speed {} -o old.svg", parts[0]), &parts);
     }
-    assert_eq!(fs::read(directory.join("old.svg")).unwrap(), b"old");
+    assert_eq!(shell.read("old.svg"), b"old");
 
     // What is not an error: other orders of columns, another column, a byte order mark, one line.
     let other = "\u{feff}operation,ns_per_key,note,filter_bytes,l1d_bytes,l2_bytes,l3_bytes,threads,instruction_set,cpu\r\n\
                  a,1,x,4096,,,,2,AVX2,X\r\n";
-    fs::write(directory.join("other.csv"), other).unwrap();
-    run_well(directory, &["plot", "speed", "other.csv", "-o", "new.svg"]);
-    has_texts(&read_svg(&directory.join("new.svg")).0, &["a", "4 KiB", "1"]);
+    shell.write("other.csv", other);
+    shell.ok("plot speed other.csv -o new.svg");
+    has_texts(&read_svg(&shell.path("new.svg")).0, &["a", "4 KiB", "1"]);
 }
 
 #[test]
 fn an_output_that_cannot_be_written_is_an_error() {
-    let folder = with_table("bench.csv");
-    let directory = folder.path();
-    fs::create_dir(directory.join("folder.svg")).unwrap();
+    let shell = with_table("bench.csv");
+    fs::create_dir(shell.path("folder.svg")).unwrap();
     for name in ["none/speed.svg", "folder.svg"] {
         fails(
-            directory,
-            &["plot", "speed", "bench.csv", "-o", name],
+            &shell,
+            &format!("plot speed bench.csv -o {name}"),
             &["cannot write", name],
         );
     }
-    for output in [["-o", "none/b.csv"], ["--chart", "none/b.svg"]] {
-        let bench = [&["bench", "--quiet", "--seconds", "0.1"], &output[..]].concat();
-        fails(directory, &bench, &["cannot write", output[1]]);
+    for (option, name) in [("-o", "none/b.csv"), ("--chart", "none/b.svg")] {
+        let line = format!("bench --quiet --seconds 0.1 {option} {name}");
+        fails(&shell, &line, &["cannot write", name]);
     }
-    let rate = ["plot", "rate", "--keys", "10", "--rate", "0.1", "-o", "none/r.svg"];
-    fails(directory, &rate, &["cannot write none/r.svg"]);
+    let line = "plot rate --keys 10 --rate 0.1 -o none/r.svg";
+    fails(&shell, line, &["cannot write none/r.svg"]);
     // More memory than a machine has.
-    let rate = ["plot", "rate", "--keys", "1e15", "--rate", "1e-12", "-o", "r.svg"];
-    fails(directory, &rate, &["a filter for 1000000000000000 keys"]);
-    assert_eq!(fs::read_dir(directory).unwrap().count(), 2);
+    let line = "plot rate --keys 1e15 --rate 1e-12 -o r.svg";
+    fails(&shell, line, &["a filter for 1000000000000000 keys"]);
+    assert_eq!(shell.names("."), ["bench.csv", "folder.svg"]);
 }
