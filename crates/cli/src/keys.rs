@@ -2,12 +2,13 @@
 //! into records, and hashes their keys.
 
 use crate::args::{self, Funnel};
-use crate::json::{self, Pointer};
+use crate::json;
 use anyhow::{Result, bail};
 use csv_core::ReadRecordResult;
 use lanebloom::Funnel as _;
 use lanebloom::hash::{AnyHasher, KeyHasher};
 use lanebloom_files::input::{self, BOM, Cut, Lines};
+use lanebloom_files::json::Pointer;
 use lanebloom_files::pipeline::Work;
 use lanebloom_formats::guava::UnencodedChars;
 use std::mem;

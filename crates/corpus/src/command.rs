@@ -9,6 +9,7 @@ mod decide;
 mod documents;
 mod files;
 mod journal;
+mod json;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
@@ -25,9 +26,10 @@ use decide::{By, Decider, Shared, Way};
 use documents::{Cutter, PER_BYTE, Reading};
 use files::RunFiles;
 use lanebloom::{Murmur3, ScalableBloom};
-use lanebloom_corpus::{Field, Near, Normalize, Regex, Rules, Split, Words};
+use lanebloom_corpus::{Near, Normalize, Regex, Rules, Split, Words};
 use lanebloom_files::input::{Digest, Input, Reader};
 use lanebloom_files::journal::{Content, compare, settings_of};
+use lanebloom_files::json::Pointer;
 use lanebloom_files::output::{self, Outputs};
 use lanebloom_files::progress::Progress;
 use lanebloom_files::seen::{self, FIRST, RATE, Seen};
@@ -90,7 +92,11 @@ fn run(args: &Args) -> Result<()> {
         .hashed(if journal.is_some() { &digests } else { &[] });
     let work = CorpusWork {
         reading: Reading {
-            field: Field::new(&args.text),
+            field: if args.text.starts_with('/') {
+                Pointer::new(&args.text)
+            } else {
+                Pointer::to_member(&args.text)
+            },
             rules: Rules { hasher, ..rules },
             attribute: args.annotate.clone(),
         },

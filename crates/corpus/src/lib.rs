@@ -11,21 +11,16 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom_corpus::{Field, Pieces, Rules, Split};
+//! use lanebloom_corpus::{Pieces, Rules, Split};
 //! use std::collections::HashSet;
 //!
-//! let field = Field::new("text");
 //! let rules = Rules { split: Split::Line, ..Rules::default() };
-//! let mut seen = HashSet::new();
-//! let (mut text, mut pieces) = (String::new(), Pieces::default());
-//! let mut left = Vec::new();
-//! for line in [r#"{"id":1,"text":"MIT\nOne"}"#, r#"{"id":2,"text":"MIT\nTwo"}"#] {
-//!     let (_, raw) = field.find(line.as_bytes()).expect("it has a text");
-//!     assert!(lanebloom_corpus::unescape(raw, &mut text));
-//!     rules.hash(&text, &mut pieces)?;
+//! let (mut seen, mut pieces, mut left) = (HashSet::new(), Pieces::default(), Vec::new());
+//! for text in ["MIT\nOne", "MIT\nTwo"] {
+//!     rules.hash(text, &mut pieces)?;
 //!     for piece in &pieces.pieces {
 //!         if seen.insert(pieces.hashes[piece.hashes.start]) {
-//!             left.push(text[piece.text.clone()].to_owned());
+//!             left.push(&text[piece.text.clone()]);
 //!         }
 //!     }
 //! }
@@ -43,14 +38,12 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
-mod json;
 mod near;
 mod normalize;
 mod pieces;
 mod rolling;
 mod words;
 
-pub use json::{Field, Places, unescape};
 pub use near::Near;
 pub use normalize::Normalize;
 pub use pieces::{Piece, Pieces, Rules, Split, TooMany, is_covered};

@@ -6,6 +6,7 @@
 //! [`pipeline`] gives them to threads, and then, in order, to a stage. [`output`] replaces files as
 //! a whole. [`claims`] finds a file that has two roles in a run before anything is written.
 //! [`state_file`] keeps a filter from one run to the next, and [`journal`] what its hashes mean.
+//! [`json`] finds a value in a line.
 
 // Not `forbid`, since the macro of ctor allows itself its own.
 #![deny(unsafe_code)]
@@ -15,6 +16,7 @@ pub mod claims;
 pub mod identity;
 pub mod input;
 pub mod journal;
+pub mod json;
 pub mod output;
 pub mod pages;
 pub mod pipeline;

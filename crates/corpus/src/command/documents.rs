@@ -1,10 +1,12 @@
 //! The documents of a chunk: lines of JSON with a text. Finds the texts, their pieces and the
 //! pieces' hashes, and writes the lines without the pieces that go. `corpus` runs on it.
 
+use super::json::{self, Places, place, unescape};
 use super::rows::{Batches, Rows, Table};
 use anyhow::Result;
-use lanebloom_corpus::{Field, Piece, Pieces, Places, Rules};
+use lanebloom_corpus::{Piece, Pieces, Rules};
 use lanebloom_files::input::{Cut, Lines};
+use lanebloom_files::json::Pointer;
 use serde_json::value::RawValue;
 use std::io::Write;
 use std::ops::Range;
@@ -12,7 +14,8 @@ use std::sync::Arc;
 
 /// What is done with documents.
 pub(super) struct Reading {
-    pub(super) field: Field,
+    /// The way to the text.
+    pub(super) field: Pointer,
     pub(super) rules: Rules,
     /// The name of the attributes that are written in place of the documents.
     pub(super) attribute: Option<String>,
@@ -229,7 +232,7 @@ impl Documents {
             let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
             let line = start..end;
             let first = pieces.pieces.len();
-            let (found, id) = if reading.attribute.is_some() {
+            let (value, id) = if reading.attribute.is_some() {
                 reading.field.find_with_id(&bytes[line.clone()])
             } else {
                 (reading.field.find(&bytes[line.clone()]), None)
@@ -237,17 +240,15 @@ impl Documents {
             let mut document = Document {
                 line,
                 text: None,
-                id: id.map(|id| start + id.start..start + id.end),
+                id: id.map(|id| place(bytes, id.get())),
                 pieces: first..first,
                 fate: Fate::Same,
             };
-            match found {
+            match value.and_then(json::string) {
                 None => document.fate = Fate::without_text(&bytes[start..end]),
-                Some((_, json)) if !lanebloom_corpus::unescape(json, text) => {
-                    document.fate = Fate::HalfSurrogate;
-                }
-                Some((json, _)) => {
-                    document.text = Some(start + json.start..start + json.end);
+                Some(json) if !unescape(json, text) => document.fate = Fate::HalfSurrogate,
+                Some(json) => {
+                    document.text = Some(place(bytes, json));
                     *text_bytes += text.len() as u64;
                     if reading.rules.append(text, pieces).is_err() {
                         *too_large = Some(start);
@@ -325,10 +326,7 @@ impl Documents {
                 self.write_text(document, bytes, &mut json);
                 let json = std::str::from_utf8(&json).expect("it is cut between pieces");
                 let mut text = String::new();
-                assert!(
-                    lanebloom_corpus::unescape(json, &mut text),
-                    "its text had no half pairs"
-                );
+                assert!(unescape(json, &mut text), "its text had no half pairs");
                 texts.push((number, text));
             }
         }
