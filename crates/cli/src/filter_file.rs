@@ -8,7 +8,7 @@ use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, Murmur3, Statistics};
 use lanebloom_files::identity::regular;
-use lanebloom_files::input::{self, Input, is_stdin};
+use lanebloom_files::input::{self, is_stdin};
 use lanebloom_formats::GuavaBloom;
 use std::io::{self, BufReader, Cursor, Read, Write};
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(crate) struct Unreadable {
 impl FilterFile {
     /// Reads a file, or stdin if the path is `-`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let name = Input::Path(path.to_owned()).name();
+        let name = input::name(path);
         let (bytes, content) = read(path).with_context(|| name.clone())?;
         Ok(Self { name, bytes, content })
     }

@@ -27,7 +27,7 @@ use documents::{Cutter, PER_BYTE, Reading};
 use files::RunFiles;
 use lanebloom::{Murmur3, ScalableBloom};
 use lanebloom_corpus::{Near, Normalize, Regex, Rules, Split, Words};
-use lanebloom_files::input::{Digest, Input, Reader};
+use lanebloom_files::input::{self, Digest, Input, Reader};
 use lanebloom_files::journal::{Content, compare, settings_of};
 use lanebloom_files::json::Pointer;
 use lanebloom_files::output::{self, Outputs};
@@ -108,12 +108,7 @@ fn run(args: &Args) -> Result<()> {
         decider: Decider::new(filter, shared, way),
         writer: Arc::clone(&writer),
         taken: 0,
-        names: files
-            .paths
-            .iter()
-            .cloned()
-            .map(|path| Input::Path(path).name())
-            .collect(),
+        names: files.paths.iter().map(|path| input::name(path)).collect(),
         most: args.max_record,
         saver: journal.map(|journal| Saver::new(journal, files.paths, digests, is_apart, args.save_every)),
     };

@@ -3,7 +3,7 @@
 
 use crate::args::InputArgs;
 use crate::identity::{FileId, regular};
-use crate::input::{Input, identity, is_stdin};
+use crate::input::{identity, is_stdin, name};
 use crate::stdout;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ impl Claims {
         for key in keys(path, false) {
             self.0.entry(key).or_insert_with(|| Claim {
                 role,
-                name: Input::Path(path.to_owned()).name(),
+                name: name(path),
                 is_written: false,
             });
         }

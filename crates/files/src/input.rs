@@ -9,12 +9,12 @@ mod source;
 pub use files::Files;
 pub use lines::{BOM, Lines};
 pub use part::{Part, Stamp};
-pub use source::{Digest, digested, identity, is_compressed, is_stdin, no_text, open};
+pub use source::{Digest, digested, identity, is_compressed, is_stdin, name, no_text, open};
 
 use crate::progress::Progress;
 use ahead::Ahead;
 use anyhow::{Context, Result};
-use source::{At, Counted, metadata, name, opened};
+use source::{At, Counted, metadata, opened};
 use std::collections::VecDeque;
 use std::fs::Metadata;
 use std::io::{self, ErrorKind, Read};
@@ -158,7 +158,7 @@ impl Input {
         }
     }
 
-    pub fn name(&self) -> String {
+    fn name(&self) -> String {
         match self {
             Self::Path(path) => name(path),
             Self::Part(part) => part.name.clone(),
@@ -260,10 +260,7 @@ impl<C: Cut> Reader<C> {
         }
         let inputs = self.inputs.iter_mut().take(self.ahead).enumerate();
         for (number, input) in inputs.skip(self.looked_at) {
-            let is_packed = |path: &Path| {
-                let is_file = metadata(path).is_ok_and(|metadata| metadata.is_file());
-                is_file && !is_stdin(path) && is_compressed(path).unwrap_or(false)
-            };
+            let is_packed = |path: &Path| !is_stdin(path) && path.is_file() && is_compressed(path).unwrap_or(false);
             match input {
                 Input::Path(path) if is_packed(path) => {
                     let digest = self.digests.get(self.names.len() + number).cloned();

@@ -9,7 +9,7 @@ use crate::filter_file::Content;
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use crate::resp::Dump;
 use crate::table;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use indicatif::HumanBytes;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, FastHash, Murmur3, ScalableBloom, StaticFilter};
@@ -37,19 +37,23 @@ const RATE_OF_COUNT: f64 = 1e-3;
 
 pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     let start = Instant::now();
-    if args.redis_key.is_some() && args.format != Format::Redisbloom {
-        bail!("--redis-key is for --format redisbloom");
-    }
-    if args.funnel.is_some() && args.format != Format::Guava {
-        bail!("--funnel is for --format guava");
-    }
-    if args.hasher != Hasher::Murmur3 && args.format != Format::Lanebloom {
-        bail!("--hasher is for --format lanebloom: the other formats have hashes of their own");
-    }
-    for (name, is_given) in [("--static", args.is_static), ("--bank", args.bank)] {
-        if is_given && args.format != Format::Lanebloom {
-            bail!("{name} is for --format lanebloom");
-        }
+    let is_hasher = args.hasher != Hasher::Murmur3;
+    for (is_given, format, error) in [
+        (
+            args.redis_key.is_some(),
+            Format::Redisbloom,
+            "--redis-key is for --format redisbloom",
+        ),
+        (args.funnel.is_some(), Format::Guava, "--funnel is for --format guava"),
+        (
+            is_hasher,
+            Format::Lanebloom,
+            "--hasher is for --format lanebloom: the other formats have hashes of their own",
+        ),
+        (args.is_static, Format::Lanebloom, "--static is for --format lanebloom"),
+        (args.bank, Format::Lanebloom, "--bank is for --format lanebloom"),
+    ] {
+        ensure!(!is_given || args.format == format, error);
     }
     let hasher = match args.hasher {
         Hasher::Murmur3 => Murmur3::default().into(),

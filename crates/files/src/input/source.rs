@@ -56,7 +56,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// How messages name a file.
-pub(super) fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     if is_stdin(path) {
         "stdin".into()
     } else {

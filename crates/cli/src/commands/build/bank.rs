@@ -11,7 +11,7 @@ use indicatif::HumanBytes;
 use lanebloom::codec::SnapshotHeader;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, ConcurrentBloom, FilterBank, ScalableBloom};
-use lanebloom_files::input::{self, Input, is_stdin};
+use lanebloom_files::input::{self, is_stdin};
 use lanebloom_files::pipeline::{self, Stage};
 use lanebloom_files::seen;
 use lanebloom_files::summary::{Summary, count};
@@ -28,7 +28,7 @@ impl BuildJob<'_> {
         if self.files.is_empty() {
             bail!("a bank has a filter for each input file, and the list names none");
         }
-        let names = Input::all(&self.files).iter().map(Input::name).collect();
+        let names = self.files.iter().map(|path| input::name(path)).collect();
         let (bank, mut text, mut statistics, wrong) = if self.are_filters()? {
             self.of_filters()?
         } else {
@@ -190,7 +190,7 @@ type Parts = (
 /// Whether a file is a snapshot of lanebloom.
 fn is_filter(path: &Path) -> Result<bool> {
     // A pipe is read once.
-    if is_stdin(path) || !path.metadata().is_ok_and(|file| file.is_file()) {
+    if is_stdin(path) || !path.is_file() {
         return Ok(false);
     }
     let failed = || format!("cannot read {}", path.display());
