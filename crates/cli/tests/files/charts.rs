@@ -5,6 +5,8 @@ use super::{Shell, stderr};
 use std::fs;
 use std::io;
 use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::process::{Command, Stdio};
 
 const HEADER: &str = "cpu,instruction_set,threads,l1d_bytes,l2_bytes,l3_bytes,filter_bytes,operation,ns_per_key\n";
 
@@ -219,15 +221,33 @@ fn plot_rate_draws_plan_and_measurement() {
     shell.ok("plot rate --keys 2e4 --rate 0.01 -o rate.svg");
     assert_eq!(shell.read("rate.svg"), before);
 
-    // A rate too low to be measured, but for a filter with many more keys.
-    shell.ok("plot rate --keys 20k --rate 1e-12 -o low.svg");
-    let (_, count) = read_svg(&shell.path("low.svg"));
-    assert!((2..=15).contains(&count("circle")), "{}", count("circle"));
-
     // One key.
     shell.ok("plot rate --keys 1 --rate 0.5 -o one.svg");
     let (texts, _) = read_svg(&shell.path("one.svg"));
     has(&texts, "ConcurrentBloom for 1 keys at a rate of 50%");
+}
+
+/// The filter is measured 41 times.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_rate_shows_its_progress_on_a_terminal() {
+    let shell = Shell::new();
+    let on_terminal = |options: &str| {
+        let line = format!(
+            "{} plot rate --keys 1000 --rate 0.1 -o rate.svg {options}",
+            super::PROGRAM
+        );
+        let mut script = Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).current_dir(&shell.0);
+        script.stdin(Stdio::null()).output().ok()
+    };
+    let (Some(shown), Some(quiet)) = (on_terminal(""), on_terminal("--quiet")) else {
+        return eprintln!("skipped: script is not there");
+    };
+    assert!(shown.status.success() && quiet.status.success());
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(text.contains("/41"), "{text:?}");
+    assert_eq!(String::from_utf8_lossy(&quiet.stdout), "");
 }
 
 #[test]

@@ -19,9 +19,6 @@ const PLANNED: u64 = 100;
 /// Fewer false positives than this say little about a rate.
 const LEAST: u64 = 10;
 
-/// With fewer expected false positives than this, there are [`LEAST`] once in ten million times.
-const MEASURABLE: f64 = 1.0;
-
 /// Bits of a block.
 const BITS: usize = 512;
 
@@ -53,8 +50,7 @@ impl Rates {
             bail!("a filter for {keys} keys takes {memory}, and {free} of memory are free");
         }
         let keys = keys as u64;
-        // Some 2000 false positives at the expected number of keys, but a few seconds at most.
-        let lookups = ((2000.0 / rate) as u64).clamp(1 << 16, 1 << 25);
+        let lookups = lookups(rate);
         let steps =
             |steps| (0..=steps).map(move |step| (u128::from(2 * keys) * u128::from(step) / u128::from(steps)) as u64);
         let planned = steps(PLANNED)
@@ -74,11 +70,11 @@ impl Rates {
             }
             insert_range(&mut filter, inserted..keys_now);
             inserted = keys_now;
-            let expected = lookups as f64 * filter.false_positive_rate_at(keys_now as usize);
-            let found = if expected < MEASURABLE {
-                0
-            } else {
+            let planned = filter.false_positive_rate_at(keys_now as usize);
+            let found = if is_measurable(lookups, planned) {
                 false_positives(&filter, lookups)
+            } else {
+                0
             };
             if found >= LEAST {
                 measured.push((keys_now as f64, found as f64 / lookups as f64));
@@ -111,6 +107,18 @@ impl Rates {
             expected_fill,
         })
     }
+}
+
+/// The number of lookups for some 2000 false positives at the expected number of keys, but for a few
+/// seconds at most.
+fn lookups(rate: f64) -> u64 {
+    ((2000.0 / rate) as u64).clamp(1 << 16, 1 << 25)
+}
+
+/// Whether there may be [`LEAST`] false positives among so many lookups, if this rate is planned. With
+/// less than one expected, there are once in ten million times.
+fn is_measurable(lookups: u64, planned: f64) -> bool {
+    lookups as f64 * planned >= 1.0
 }
 
 /// The number of false positives among `lookups` absent keys.
@@ -328,6 +336,16 @@ mod tests {
         // Kolmogorov and Smirnov: a sample in a thousand is farther away.
         let limit = 1.95 / (blocks as f64).sqrt();
         assert!(distance < limit, "{shape}: {distance} is more than {limit}");
+    }
+
+    /// A minute of lookups would find nothing.
+    #[test]
+    fn a_rate_out_of_reach_is_not_measured() {
+        for (rate, is_in_reach) in [(0.01, true), (1e-6, true), (1e-9, false), (1e-12, false)] {
+            let filter = ConcurrentBloom::with_capacity(1000, rate).unwrap();
+            let planned = filter.false_positive_rate_at(1000);
+            assert_eq!(is_measurable(lookups(rate), planned), is_in_reach, "{rate}");
+        }
     }
 
     #[test]
