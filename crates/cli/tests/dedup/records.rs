@@ -453,6 +453,10 @@ fn values_of_json() {
         &[half, "{\"k\":2}\n", half, "{\"k\":3}\n"].concat(),
         2,
     );
+    // Other strings may be no UTF-8.
+    let (first, without) = (b"{\"k\":1,\"x\":\"\xff\"}\n", b"{\"k\":\"\xff\"}\n");
+    let input = [&first[..], b"{\"k\":1}\n", without].concat();
+    passes(&["--json=/k"], input, [&first[..], without].concat(), 1);
     // Lines that are no JSON or have no such value pass.
     let input = "{\"k\":1}\nno\n\n{\"k\":1\n[]\n{\"k\":1}\nno\n{\"k\":1} 2\n";
     json("/k", input, "{\"k\":1}\nno\n\n{\"k\":1\n[]\nno\n{\"k\":1} 2\n", 6);

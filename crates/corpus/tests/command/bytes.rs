@@ -97,6 +97,15 @@ fn nested_fields() {
         shell.ok("in.jsonl --text /a/t"),
         b"{\"a\":{\"t\":\"x\"},\"text\":\"1\"}\n"
     );
+    shell.write(
+        "array",
+        "{\"a\":[0,{\"t\":\"x\\ny\"}]}\n{\"a\":[1,{\"t\":\"y\\nz\"}]}\n",
+    );
+    let left = shell.ok("array --text /a/1/t --unit line");
+    assert_eq!(
+        String::from_utf8(left).unwrap(),
+        "{\"a\":[0,{\"t\":\"x\\ny\"}]}\n{\"a\":[1,{\"t\":\"z\"}]}\n"
+    );
 }
 
 #[test]
