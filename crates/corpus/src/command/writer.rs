@@ -190,19 +190,18 @@ pub(super) struct Writer {
     is_apart: bool,
 }
 
-enum Target {
-    Nothing,
-    Stdout(File),
-    Files {
-        paths: Vec<PathBuf>,
-        tables: Vec<Option<Arc<Table>>>,
-        /// The files before this one are complete.
-        file: usize,
-        open: Option<Part>,
-        complete: Vec<Part>,
-        /// Whether a complete file gets its name at once.
-        commits: bool,
-    },
+/// Where the outputs are: stdout, files, or nowhere.
+struct Target {
+    stdout: Option<File>,
+    paths: Vec<PathBuf>,
+    /// What the outputs are like that are files of Parquet.
+    tables: Vec<Option<Arc<Table>>>,
+    /// The files before this one are complete.
+    file: usize,
+    open: Option<Part>,
+    complete: Vec<Part>,
+    /// Whether a complete file gets its name at once.
+    commits: bool,
 }
 
 impl Writer {
@@ -210,23 +209,26 @@ impl Writer {
     /// that have a table are files of Parquet. Without outputs, nothing is written.
     pub(super) fn new(outputs: Option<&Outputs>, tables: Vec<Option<Arc<Table>>>, commits: bool) -> Result<Self> {
         let is_apart = outputs.is_some_and(Outputs::is_apart);
-        let paths = Vec::from_iter(outputs.iter().flat_map(|outputs| outputs.all()).map(Output::path));
-        let formats = paths.iter().map(|path| Format::of(path)).collect();
-        let target = match &paths[..] {
-            [] => Target::Nothing,
-            [path] if !is_apart && is_stdin(path) => Target::Stdout(stdout::open().context("cannot write the output")?),
-            [first, ..] => Target::Files {
-                // That of many inputs is locked before they are read.
-                open: (!is_apart)
-                    .then(|| Part::create(first, table(&tables, 0)))
-                    .transpose()?,
-                paths: paths.into_iter().map(Path::to_owned).collect(),
-                tables,
-                file: 0,
-                complete: Vec::new(),
-                commits,
-            },
+        let paths = outputs.iter().flat_map(|outputs| outputs.all()).map(Output::path);
+        let mut target = Target {
+            stdout: None,
+            paths: paths.map(Path::to_owned).collect(),
+            tables,
+            file: 0,
+            open: None,
+            complete: Vec::new(),
+            commits,
         };
+        let formats = target.paths.iter().map(|path| Format::of(path)).collect();
+        if let ([path], false) = (&target.paths[..], is_apart) {
+            if is_stdin(path) {
+                target.stdout = Some(stdout::open().context("cannot write the output")?);
+                target.paths.clear();
+            } else {
+                // It is locked before the inputs are read.
+                target.open = Some(target.part()?);
+            }
+        }
         Ok(Self {
             state: InOrder::new((target, Counts::default())),
             formats,
@@ -277,66 +279,49 @@ impl Writer {
 
 impl Target {
     fn write(&mut self, output: usize, written: &Written) -> Result<()> {
+        if let Some(stdout) = &mut self.stdout {
+            let Written::Bytes(bytes) = written else {
+                bail!("Parquet needs a file as output");
+            };
+            return stdout.write_all(bytes).context("cannot write the output");
+        }
+        if self.paths.is_empty() {
+            return Ok(());
+        }
         self.complete_to(output)?;
-        match (self, written) {
-            (Self::Nothing, _) => Ok(()),
-            (Self::Stdout(file), Written::Bytes(bytes)) => file.write_all(bytes).context("cannot write the output"),
-            (Self::Stdout(_), Written::Rows(_)) => bail!("Parquet needs a file as output"),
-            (
-                Self::Files {
-                    paths, tables, open, ..
-                },
-                _,
-            ) => {
-                let part = match open.take() {
-                    Some(part) => part,
-                    None => Part::create(&paths[output], table(tables, output))?,
-                };
-                open.insert(part).write(written)
+        let part = self.part()?;
+        self.open.insert(part).write(written)
+    }
+
+    /// The first file that is not complete: the open one, or a new one.
+    fn part(&mut self) -> Result<Part> {
+        match self.open.take() {
+            Some(part) => Ok(part),
+            None => {
+                let table = self.tables.get(self.file).and_then(Option::as_deref);
+                Part::create(&self.paths[self.file], table)
             }
         }
     }
 
+    /// Completes the files before this one. Returns those that have no name yet.
     fn complete(&mut self, end: usize) -> Result<Vec<Part>> {
         self.complete_to(end)?;
-        match self {
-            Self::Files { complete, .. } => Ok(std::mem::take(complete)),
-            _ => Ok(Vec::new()),
-        }
+        Ok(std::mem::take(&mut self.complete))
     }
 
-    /// Completes the files before this one.
     fn complete_to(&mut self, end: usize) -> Result<()> {
-        let Self::Files {
-            paths,
-            tables,
-            file,
-            open,
-            complete,
-            commits,
-        } = self
-        else {
-            return Ok(());
-        };
-        while *file < end.min(paths.len()) {
-            let mut part = match open.take() {
-                Some(part) => part,
-                // The input is empty.
-                None => Part::create(&paths[*file], table(tables, *file))?,
-            };
+        while self.file < end.min(self.paths.len()) {
+            // A new one, if the input is empty.
+            let mut part = self.part()?;
             part.complete()?;
-            if *commits {
+            if self.commits {
                 part.commit()?;
             } else {
-                complete.push(part);
+                self.complete.push(part);
             }
-            *file += 1;
+            self.file += 1;
         }
         Ok(())
     }
-}
-
-/// What an output is like, if it is a file of Parquet.
-fn table(tables: &[Option<Arc<Table>>], output: usize) -> Option<&Table> {
-    tables.get(output).and_then(Option::as_deref)
 }
