@@ -15,7 +15,8 @@
 //! use std::collections::HashSet;
 //!
 //! let rules = Rules { split: Split::Line, ..Rules::default() };
-//! let (mut seen, mut pieces, mut left) = (HashSet::new(), Pieces::default(), Vec::new());
+//! let (mut seen, mut left) = (HashSet::new(), Vec::new());
+//! let mut pieces = Pieces::default();
 //! for text in ["MIT\nOne", "MIT\nTwo"] {
 //!     rules.hash(text, &mut pieces)?;
 //!     for piece in &pieces.pieces {
