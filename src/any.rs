@@ -7,7 +7,7 @@ use crate::codec::{Decoded, Input, Kind, SnapshotHeader, from_slice, given};
 #[cfg(feature = "std")]
 use crate::codec::{SNAPSHOT_HEADER, from_reader};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, SnapshotError, SnapshotErrorKind};
-use crate::filter::traits::{Insert, Inserted, Stored};
+use crate::filter::traits::{Insert, Stored};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::filter::types::counting::CountingBloom;
 use crate::filter::types::cuckoo::CuckooFilter;
@@ -370,7 +370,7 @@ impl AnyFilter {
         ) -> Result<usize, InsertError> {
             let isa = filter.isa;
             let inserted = filter.engine.insert_source(&HashedKeys { hasher, isa, keys });
-            inserted.changed(keys.len())
+            inserted.map_err(Into::into)
         }
         let hasher = self.key_hasher().map_err(|error| InsertError {
             kind: InsertErrorKind::NotTaken(error.0),
@@ -390,7 +390,7 @@ impl AnyFilter {
     pub fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
         each!(
             self,
-            filter => filter.insert_hash(hash).changed(1).map(|changed| changed > 0),
+            filter => Insert::insert_hash(filter, hash).map_err(Into::into),
             _filter => takes_none(1).map(|_| false),
             bits => bits.insert(hash).map_err(out_of_bounds)
         )
@@ -401,7 +401,7 @@ impl AnyFilter {
     pub fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
         each!(
             self,
-            filter => filter.insert_hashes(hashes).changed(hashes.len()),
+            filter => Insert::insert_hashes(filter, hashes).map_err(Into::into),
             _filter => takes_none(hashes.len()),
             bits => bits.insert_batch(hashes).map_err(out_of_bounds)
         )

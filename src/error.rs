@@ -5,6 +5,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::convert::Infallible;
 use core::error::Error;
 use core::fmt::{self, Display};
 
@@ -239,6 +240,13 @@ pub(crate) enum NoLayer {
     Layers { limit: usize },
     Bytes { bytes: usize, limit: usize },
     OutOfMemory,
+}
+
+/// For the inserts of filters that refuse no key.
+impl From<Infallible> for InsertError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
 }
 
 impl InsertError {

@@ -40,20 +40,20 @@ use crate::kernel::Isa;
 ///
 /// What all filters share stands here: a function that only looks keys up takes a `Filter<E, S>`
 /// with any [`Engine`](crate::traits::Engine). The module [`traits`](crate::traits) has traits for
-/// inserts, removes and unions. An insert returns what the page of the type says, `bool` or a
-/// `Result`; [`changed`](crate::traits::Inserted::changed) makes the answers of all types alike.
+/// inserts, removes and unions. On the page of a type an insert returns `bool` or a `Result`; by the
+/// trait every insert returns a `Result`.
 ///
 /// ```
-/// use lanebloom::traits::{Engine, Insert, Inserted};
-/// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter, InsertError, KeyHasher};
+/// use lanebloom::traits::{Engine, Insert};
+/// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter, KeyHasher};
 ///
 /// /// Inserts the words; returns how many of them were there before.
 /// fn seen<E: Engine + Insert, S: KeyHasher>(
 ///     filter: &Filter<E, S>,
 ///     words: &[&str],
-/// ) -> Result<usize, InsertError> {
+/// ) -> Result<usize, E::Error> {
 ///     let found = filter.contains_each(words);
-///     filter.insert_batch(words).changed(words.len())?;
+///     filter.insert_batch(words)?;
 ///     Ok(found.into_iter().filter(|&found| found).count())
 /// }
 ///

@@ -8,7 +8,7 @@ pub use crate::bank::rows::KeyRows;
 pub use crate::chunks::{assert_bitmap_length, try_gathered};
 /// For `lanebloom-formats`: the inserts, the unions and the sets of its types that deref to a
 /// [`Filter`], and what the sets need of the engine.
-pub use crate::filter::methods::sets::Sets;
+pub use crate::filter::methods::{inserts::into_ok, sets::Sets};
 /// For `lanebloom-formats` and `lanebloom-redis`: panics unless there is a place for the answer of
 /// each key.
 pub use crate::hash::assert_same_length;
@@ -46,7 +46,6 @@ pub mod bounds {
     pub use crate::codec::header::Hashing;
     pub use crate::codec::pieces::{Input, Out};
     pub use crate::error::SnapshotErrorKind;
-    pub use crate::filter::traits::Total;
     pub use crate::geometry::sizing::Request;
     pub use crate::words::bits::{Load, OwnLines};
     pub use crate::words::memory::Word;

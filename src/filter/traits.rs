@@ -192,12 +192,12 @@ pub trait Planned: Engine {
 /// use lanebloom::ConcurrentBloom;
 /// use lanebloom::traits::{Insert, Keyed};
 ///
-/// fn insert_twice<F: Insert + Keyed>(filter: &F, key: &str) -> [F::Answer; 2] {
+/// fn insert_twice<F: Insert + Keyed>(filter: &F, key: &str) -> [Result<bool, F::Error>; 2] {
 ///     [filter.insert(key), filter.insert(key)]
 /// }
 ///
 /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-/// assert_eq!(insert_twice(&filter, "a"), [true, false]);
+/// assert_eq!(insert_twice(&filter, "a"), [Ok(true), Ok(false)]);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait Keyed {
@@ -231,159 +231,48 @@ impl<E: Engine, S: KeyHasher> Keyed for Filter<E, S> {
     }
 }
 
-/// What inserts return: `bool`, a number, or a `Result`.
-///
-/// ```
-/// use lanebloom::traits::{Engine, Insert, Inserted};
-/// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter, InsertError};
-///
-/// fn fill<E>(filter: &Filter<E>, keys: &[u32]) -> Result<usize, InsertError>
-/// where
-///     E: Engine + Insert,
-/// {
-///     filter.insert_batch(keys).changed(keys.len())
-/// }
-///
-/// let keys = [7; 100];
-/// assert_eq!(fill(&ConcurrentBloom::with_capacity(10, 0.01)?, &keys), Ok(1));
-/// let cuckoo = CuckooFilter::with_capacity(10, 0.01)?;
-/// let error = fill(&cuckoo, &keys).unwrap_err();
-/// assert_eq!(error.inserted(), cuckoo.len());
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-pub trait Inserted: fmt::Debug + PartialEq + Sized {
-    /// What a batch of such inserts returns.
-    type Total: Inserted<Total = Self::Total>;
-
-    /// How many of `keys` inserts changed the filter. (Filters that store copies of a key,
-    /// [`CuckooFilter`](crate::CuckooFilter) and [`DLeftFilter`](crate::DLeftFilter), always
-    /// change.)
-    fn changed(self, keys: usize) -> Result<usize, InsertError>;
-
-    /// The answer of a batch that changed the filter this often.
-    #[doc(hidden)]
-    fn total(changed: Result<usize, InsertError>) -> Self::Total;
-}
-
-impl Inserted for bool {
-    type Total = usize;
-
-    #[inline]
-    fn changed(self, _: usize) -> Result<usize, InsertError> {
-        Ok(self.into())
-    }
-
-    #[inline]
-    fn total(changed: Result<usize, InsertError>) -> usize {
-        usize::total(changed)
-    }
-}
-
-impl Inserted for usize {
-    type Total = Self;
-
-    #[inline]
-    fn changed(self, _: usize) -> Result<usize, InsertError> {
-        Ok(self)
-    }
-
-    #[inline]
-    fn total(changed: Result<usize, InsertError>) -> Self {
-        changed.expect("only inserts that return a `Result` are refused")
-    }
-}
-
-/// Every insert that is not refused changes the filter.
-impl Inserted for Result<(), InsertError> {
-    type Total = Self;
-
-    #[inline]
-    fn changed(self, keys: usize) -> Result<usize, InsertError> {
-        self.map(|()| keys)
-    }
-
-    #[inline]
-    fn total(changed: Result<usize, InsertError>) -> Self {
-        changed.map(|_| ())
-    }
-}
-
-impl Inserted for Result<bool, InsertError> {
-    type Total = Result<usize, InsertError>;
-
-    #[inline]
-    fn changed(self, _: usize) -> Result<usize, InsertError> {
-        self.map(usize::from)
-    }
-
-    #[inline]
-    fn total(changed: Result<usize, InsertError>) -> Self::Total {
-        changed
-    }
-}
-
-impl Inserted for Result<usize, InsertError> {
-    type Total = Self;
-
-    #[inline]
-    fn changed(self, _: usize) -> Self {
-        self
-    }
-
-    #[inline]
-    fn total(changed: Self) -> Self {
-        changed
-    }
-}
-
-/// What a batch of inserts into `F` returns.
-pub type Total<F> = <<F as Insert>::Answer as Inserted>::Total;
-
-/// The sum of single inserts, up to the first one that is refused.
-#[inline]
-pub(crate) fn sum<A: Inserted>(answers: impl Iterator<Item = A>) -> A::Total {
-    let mut changed = 0;
-    for (before, answer) in answers.enumerate() {
-        match answer.changed(1) {
-            Ok(one) => changed += one,
-            Err(refused) => return A::total(Err(refused.after(before))),
-        }
-    }
-    A::total(Ok(changed))
-}
-
-/// Inserts. A type's own page says what its answers mean, and which inserts are refused.
+/// Inserts. One insert returns whether it changed the filter, and many return how many of them did.
+/// (Filters that store copies of a key, [`CuckooFilter`](crate::CuckooFilter) and
+/// [`DLeftFilter`](crate::DLeftFilter), always change.)
 ///
 /// ```
 /// use lanebloom::traits::{Engine, Insert};
 /// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter};
 ///
-/// fn refill<E: Engine + Insert>(filter: &mut Filter<E>, keys: &[u32]) {
+/// fn refill<E: Engine + Insert>(filter: &mut Filter<E>, keys: &[u32]) -> Result<usize, E::Error> {
 ///     filter.clear();
-///     filter.insert_all(keys);
+///     filter.insert_all(keys)
 /// }
 ///
 /// let mut bloom = ConcurrentBloom::with_capacity(10, 0.01)?;
 /// let mut cuckoo = CuckooFilter::with_capacity(10, 0.01)?;
-/// refill(&mut bloom, &[1, 2]);
-/// refill(&mut cuckoo, &[3]);
-/// assert!(bloom.contains(&2) && cuckoo.contains(&3) && cuckoo.len() == 1);
+/// assert_eq!(refill(&mut bloom, &[7; 100]), Ok(1));
+/// let error = refill(&mut cuckoo, &[7; 100]).unwrap_err();
+/// assert_eq!(error.inserted(), cuckoo.len());
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait Insert {
-    /// What one insert returns.
-    type Answer: Inserted;
+    /// Why an insert is refused: [`InsertError`], or `Infallible` for a filter that takes every
+    /// key.
+    type Error: fmt::Debug + PartialEq + Into<InsertError>;
 
     /// [`insert`](Self::insert) by hash.
-    fn insert_hash(&self, hash: u64) -> Self::Answer;
+    fn insert_hash(&self, hash: u64) -> Result<bool, Self::Error>;
 
     /// Inserts in order, up to the first hash that is refused. Passes the answer of each on.
     #[doc(hidden)]
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Total<Self>;
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, Self::Error>;
+
+    /// The error of a whole batch, if `before` keys precede the part that failed.
+    #[doc(hidden)]
+    #[inline]
+    fn refused_after(error: Self::Error, _before: usize) -> Self::Error {
+        error
+    }
 
     /// [`insert_flagged`](Self::insert_flagged) without the answers.
     #[doc(hidden)]
-    fn insert_source(&self, source: &impl Source) -> Total<Self> {
+    fn insert_source(&self, source: &impl Source) -> Result<usize, Self::Error> {
         self.insert_flagged(source, None)
     }
 
@@ -396,12 +285,12 @@ pub trait Insert {
 
     /// [`insert_batch`](Self::insert_batch) by hash.
     #[inline]
-    fn insert_hashes(&self, hashes: &[u64]) -> Total<Self> {
+    fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, Self::Error> {
         self.insert_source(&hashes)
     }
 
     /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash.
-    fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Total<Self> {
+    fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Result<usize, Self::Error> {
         assert_same_length(hashes.len(), new.len());
         self.insert_flagged(&hashes, Some(&mut unpack_into(Isa::best(), new)))
     }
@@ -413,7 +302,7 @@ pub trait Insert {
     // Always inlined, since `insert_batch` calls it twice. (A batch of one key took 1.15 times as
     // long as a single insert: Zen 5.)
     #[inline(always)]
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> Self::Answer
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> Result<bool, Self::Error>
     where
         Self: Keyed,
     {
@@ -423,40 +312,45 @@ pub trait Insert {
     /// Inserts the keys in order, up to the first one that is refused.
     // Always inlined, as `insert`.
     #[inline(always)]
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> Total<Self>
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, Self::Error>
     where
         Self: Keyed,
     {
         // Without a loop: it takes 7% longer for one key.
         if let [key] = keys {
-            return sum(core::iter::once(self.insert(key)));
+            return self.insert(key).map(usize::from);
         }
         if self.plan_of_keys(keys.len()).is_single() {
-            return sum(keys.iter().map(|key| self.insert(key)));
+            let mut changed = 0;
+            for (before, key) in keys.iter().enumerate() {
+                let inserted = self.insert(key);
+                changed += usize::from(inserted.map_err(|refused| Self::refused_after(refused, before))?);
+            }
+            return Ok(changed);
         }
         self.insert_source(&self.source(keys))
     }
 
     /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. Takes no
     /// key from the iterator after one that is refused.
-    fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Total<Self>
+    fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<usize, Self::Error>
     where
         Self: Keyed,
     {
         let (mut changed, mut before) = (0, 0);
         let hashes = keys.into_iter().map(|key| self.hash(&key));
-        let refused = try_gathered::<HASHED, _, _>(hashes, |hashes| {
-            let answer = self.insert_hashes(hashes).changed(hashes.len());
-            changed += answer.map_err(|refused| refused.after(before))?;
+        try_gathered::<HASHED, _, _>(hashes, |hashes| {
+            let inserted = self.insert_hashes(hashes);
+            changed += inserted.map_err(|refused| Self::refused_after(refused, before))?;
             before += hashes.len();
             Ok(())
-        });
-        Self::Answer::total(refused.map(|()| changed))
+        })?;
+        Ok(changed)
     }
 
     /// [`insert_batch`](Self::insert_batch) that also writes whether each insert changed the filter
     /// to the same place of `new`. Panics if the lengths differ.
-    fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> Total<Self>
+    fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> Result<usize, Self::Error>
     where
         Self: Keyed,
     {
@@ -467,20 +361,25 @@ pub trait Insert {
 
 #[doc(hidden)]
 impl<E: Insert, S> Insert for Filter<E, S> {
-    type Answer = E::Answer;
+    type Error = E::Error;
 
     #[inline]
-    fn insert_hash(&self, hash: u64) -> E::Answer {
+    fn insert_hash(&self, hash: u64) -> Result<bool, E::Error> {
         self.engine.insert_hash(hash)
     }
 
     #[inline]
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Total<Self> {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, E::Error> {
         self.engine.insert_flagged(source, answer)
     }
 
     #[inline]
-    fn insert_source(&self, source: &impl Source) -> Total<Self> {
+    fn refused_after(error: E::Error, before: usize) -> E::Error {
+        E::refused_after(error, before)
+    }
+
+    #[inline]
+    fn insert_source(&self, source: &impl Source) -> Result<usize, E::Error> {
         self.engine.insert_source(source)
     }
 
@@ -490,14 +389,14 @@ impl<E: Insert, S> Insert for Filter<E, S> {
     }
 
     #[inline]
-    fn insert_hashes(&self, hashes: &[u64]) -> Total<Self> {
+    fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, E::Error> {
         match hashes {
-            [hash] if !cfg!(lanebloom_loom) => sum([self.insert_hash(*hash)].into_iter()),
+            [hash] if !cfg!(lanebloom_loom) => self.insert_hash(*hash).map(usize::from),
             _ => self.engine.insert_hashes(hashes),
         }
     }
 
-    fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Total<Self> {
+    fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Result<usize, E::Error> {
         assert_same_length(hashes.len(), new.len());
         self.engine
             .insert_flagged(&hashes, Some(&mut unpack_into(self.isa, new)))
@@ -511,18 +410,14 @@ impl<E: Insert, S> Insert for Filter<E, S> {
 /// Removes. Remove only keys that were inserted.
 ///
 /// ```
-/// use lanebloom::traits::{Engine, Insert, Inserted, Remove};
-/// use lanebloom::{CountingBloom, CuckooFilter, Filter, InsertError};
+/// use lanebloom::traits::{Engine, Insert, Remove};
+/// use lanebloom::{CountingBloom, CuckooFilter, Filter};
 ///
-/// fn replace<E>(
-///     filter: &Filter<E>,
-///     old: &str,
-///     new: &str,
-/// ) -> Result<bool, InsertError>
+/// fn replace<E>(filter: &Filter<E>, old: &str, new: &str) -> Result<bool, E::Error>
 /// where
 ///     E: Engine + Insert + Remove,
 /// {
-///     filter.insert(new).changed(1)?;
+///     filter.insert(new)?;
 ///     Ok(filter.remove(old))
 /// }
 ///
@@ -612,7 +507,7 @@ impl<E: Remove, S> Remove for Filter<E, S> {
 /// where
 ///     E: Engine + Insert + Count,
 /// {
-///     filter.insert_batch(keys);
+///     filter.insert_batch(keys).unwrap();
 ///     [filter.count(keys[0]), filter.len()]
 /// }
 ///

@@ -3,7 +3,7 @@
 //! memory is taken than allowed.
 
 use lanebloom::codec::replace_file;
-use lanebloom::traits::{Encode, FixedSize, Insert, Inserted, Remove, Stored};
+use lanebloom::traits::{Encode, FixedSize, Insert, Remove, Stored};
 use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
 use lanebloom_tests::filters::*;
 use lanebloom_tests::{Full, Pieces, STRESS_KEYS, SetAtEnd, filled, for_each_filter, number, together, with_field};
@@ -471,10 +471,7 @@ fn goes_on<E: Insert + Remove + Encode>(of: Of<E>) {
         for turn in 0..turns {
             let key = number(turn << 32);
             if turn % 3 != 0 && there.len() < 600 {
-                assert_eq!(
-                    one.insert(&key).changed(0).unwrap(),
-                    other.insert(&key).changed(0).unwrap()
-                );
+                assert_eq!(one.insert(&key).unwrap(), other.insert(&key).unwrap());
                 there.push_back(key);
             }
             if turn % 3 != 1 || there.len() == 600 {
@@ -535,7 +532,7 @@ where
     let guests: Vec<(u64, usize)> = (0..STRESS_KEYS / 8 * 19 / 20).map(|guest| (u64::MAX, guest)).collect();
     written_while_inserted(&filter, |done| {
         while !done.load(Ordering::Relaxed) {
-            filter.insert_batch(&guests).changed(0).unwrap();
+            filter.insert_batch(&guests).unwrap();
             assert_eq!(filter.remove_batch(&guests), guests.len());
         }
     });
@@ -550,7 +547,7 @@ where
     together(3, |thread| match thread {
         0 => {
             for key in 0..KEYS {
-                filter.insert(&key).changed(0).unwrap();
+                filter.insert(&key).unwrap();
                 // Pairs with the load below: these inserts happened before a read of the number.
                 inserted.store(key + 1, Ordering::Release);
             }
@@ -588,7 +585,7 @@ fn nothing_is_held<E: Insert + Encode>(of: Of<E>) {
     let (filter, mut calls) = (small(of), 0);
     let user = User(|| {
         if calls < 2 {
-            filter.insert("a").changed(0).unwrap();
+            filter.insert("a").unwrap();
         }
         assert!(filter.contains("a"));
         calls += 1;

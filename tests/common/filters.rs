@@ -2,11 +2,12 @@
 //! takes one line.
 
 pub use lanebloom::WindowedBloom;
+use lanebloom::traits::{Engine, Insert};
 pub use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, StaticFilter,
     StaticView, TombstoneBloom,
 };
-use lanebloom::{BuildError, Filter, Funnel, KeyHasher, Murmur3, SnapshotError};
+use lanebloom::{BuildError, Filter, KeyHasher, Murmur3, SnapshotError};
 use std::cell::RefCell;
 pub use std::time::Duration;
 
@@ -96,14 +97,7 @@ macro_rules! filled {
             $(let keys = keys.div_ceil($part);)?
             let builder = $builder.expected_keys(keys)$(.hasher($hasher))?;
             let filter = builder.build().unwrap();
-            if content.len() < 64 {
-                // One by one, so that a window rotates in between.
-                content
-                    .iter()
-                    .for_each(|key| _ = filter.insert(key).changed(1).unwrap());
-            } else {
-                filter.insert_all(content).changed(0).unwrap();
-            }
+            $crate::filters::Fill::fill(&filter, content);
             $(let filter = filter.$finish().unwrap();)?
             filter
         }
@@ -113,6 +107,29 @@ macro_rules! filled {
 /// A function that `filled` makes. A pointer, so that a promise is compiled once for each type, and
 /// not again for each line of the list.
 pub type Of<E, S = Murmur3> = fn(usize, &[u64]) -> Filter<E, S>;
+
+/// Takes the keys of a filter.
+pub trait Fill {
+    fn fill(&self, content: &[u64]);
+}
+
+impl<E: Engine + Insert, S: KeyHasher> Fill for Filter<E, S> {
+    fn fill(&self, content: &[u64]) {
+        if content.len() < 64 {
+            // One by one, so that a window rotates in between.
+            content.iter().for_each(|key| _ = self.insert(key).unwrap());
+        } else {
+            self.insert_all(content).unwrap();
+        }
+    }
+}
+
+impl<S: KeyHasher> Fill for Static<S> {
+    fn fill(&self, content: &[u64]) {
+        let hashes = content.iter().map(|key| self.hasher.hash_key(key));
+        self.hashes.borrow_mut().extend(hashes);
+    }
+}
 
 /// A view of bytes that stay for ever.
 pub trait Leaked<S> {
@@ -164,15 +181,6 @@ impl<S: KeyHasher + Clone> Static<S> {
 
     pub fn build(self) -> Result<Self, BuildError> {
         Ok(self)
-    }
-
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.hashes.borrow_mut().push(self.hasher.hash_key(key));
-        true
-    }
-
-    pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> usize {
-        keys.into_iter().map(|key| usize::from(self.insert(&key))).sum()
     }
 
     pub fn frozen(&self) -> Result<StaticFilter<S>, BuildError> {

@@ -4,7 +4,7 @@
 //! A program of its own, so that ci/release.sh need not compile it.
 
 use lanebloom::internal::{Isa, instruction_sets};
-use lanebloom::traits::{Count, Engine, Insert, Inserted, Remove, Union};
+use lanebloom::traits::{Count, Engine, Insert, Remove, Union};
 use lanebloom::{BuildError, Filter, InsertError, KeyHasher};
 use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::{Owned, SplitBlock, Xxh64};
@@ -13,6 +13,7 @@ use lanebloom_tests::{
     LENGTHS_THAT_DIFFER, STRESS_KEYS, assert_lengths_are_checked, filled, for_each_filter, hit_rate, lookups_agree,
     number, panic_message, places_differ, plain, together, within,
 };
+use std::convert::Infallible;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -293,17 +294,17 @@ fn inserts<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
             let new = keys(len as u64, len + len / 2);
             let (new, asked) = (&new[..len], &new[len / 2..]);
             let hashes = hashes(&single, new);
-            let told: Vec<usize> = new.iter().map(|key| single.insert(key).changed(0).unwrap()).collect();
-            let sum: usize = told.iter().sum();
+            let told: Vec<bool> = new.iter().map(|key| single.insert(key).unwrap()).collect();
+            let sum = told.iter().filter(|&&changed| changed).count();
             assert!(
                 hashes
                     .iter()
-                    .map(|&hash| by_hash.insert_hash(hash).changed(0).unwrap())
+                    .map(|&hash| by_hash.insert_hash(hash).unwrap())
                     .eq(told.iter().copied())
             );
-            assert_eq!(by_keys.insert_batch(new).changed(0).unwrap(), sum, "{len}");
-            assert_eq!(by_hashes.insert_hashes(&hashes).changed(0).unwrap(), sum, "{len}");
-            assert_eq!(all.insert_all(new.iter()).changed(0).unwrap(), sum, "{len}");
+            assert_eq!(by_keys.insert_batch(new).unwrap(), sum, "{len}");
+            assert_eq!(by_hashes.insert_hashes(&hashes).unwrap(), sum, "{len}");
+            assert_eq!(all.insert_all(new.iter()).unwrap(), sum, "{len}");
             probes.extend_from_slice(asked);
             assert!(new.iter().all(|key| single.contains(key)));
             let found = single.contains_each(asked);
@@ -324,11 +325,8 @@ fn inserts<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
         let empty = of(1000, &[]).with_isa(isa);
         for len in 0..=18 {
             let (filter, all) = (empty.clone(), empty.clone());
-            filter
-                .insert_hashes(&hashes(&filter, &distinct(5, len)))
-                .changed(0)
-                .unwrap();
-            all.insert_all(distinct(5, len)).changed(0).unwrap();
+            filter.insert_hashes(&hashes(&filter, &distinct(5, len))).unwrap();
+            all.insert_all(distinct(5, len)).unwrap();
             assert!(!filter.contains_hash(0) && !all.contains_hash(0));
             assert_eq!(filter.is_empty(), len == 0);
         }
@@ -339,7 +337,7 @@ fn clear<E: Engine + Insert, S: KeyHasher>(of: Of<E, S>) {
     let new = of(2000, &[]);
     let mut filter = of(2000, &distinct(6, 1000));
     let content = distinct(7, 1500);
-    let told: Vec<usize> = content.iter().map(|key| new.insert(key).changed(0).unwrap()).collect();
+    let told: Vec<bool> = content.iter().map(|key| new.insert(key).unwrap()).collect();
     for _ in 0..2 {
         filter.clear();
         assert!(filter.is_empty());
@@ -349,7 +347,7 @@ fn clear<E: Engine + Insert, S: KeyHasher>(of: Of<E, S>) {
         assert!(
             content
                 .iter()
-                .map(|key| filter.insert(key).changed(0).unwrap())
+                .map(|key| filter.insert(key).unwrap())
                 .eq(told.iter().copied())
         );
         assert_eq!(filter.statistics(), new.statistics());
@@ -368,18 +366,18 @@ fn flags<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
                 .map(|key| {
                     // The keys that were not found are new, and no others.
                     let absent = !single.contains(key);
-                    assert_eq!(single.insert(key).changed(0).unwrap(), usize::from(absent));
+                    assert_eq!(single.insert(key), Ok(absent));
                     absent
                 })
                 .collect();
             let sum = expected.iter().filter(|&&new| new).count();
             let before = (offset + len) % 2 == 1;
             let (flags, told) = within(offset % 8, len, before, |out| by_keys.insert_batch_flagged(&new, out));
-            assert!(told.changed(0).unwrap() == sum && flags == expected, "{len} keys");
+            assert!(told.unwrap() == sum && flags == expected, "{len} keys");
             let (flags, told) = within(offset % 8, len, before, |out| {
                 by_hashes.insert_hashes_flagged(&hashes, out)
             });
-            assert!(told.changed(0).unwrap() == sum && flags == expected, "{len} hashes");
+            assert!(told.unwrap() == sum && flags == expected, "{len} hashes");
         }
         if planned == PLANNED {
             assert_eq!(by_keys.statistics(), single.statistics());
@@ -393,22 +391,15 @@ fn flags<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
             let (same, turns) = (vec![7; len], Vec::from_iter((0..len as u64).map(|i| i % 2)));
             for (keys, different) in [(&same, 1), (&turns, len.min(2))] {
                 let mut new = vec![true; len];
-                assert_eq!(
-                    empty.clone().insert_batch_flagged(keys, &mut new).changed(0).unwrap(),
-                    different
-                );
+                assert_eq!(empty.clone().insert_batch_flagged(keys, &mut new).unwrap(), different);
                 assert!((0..len).all(|i| new[i] == (i < different)), "{len}");
                 let hashes = hashes(&empty, keys);
                 assert_eq!(
-                    empty
-                        .clone()
-                        .insert_hashes_flagged(&hashes, &mut new)
-                        .changed(0)
-                        .unwrap(),
+                    empty.clone().insert_hashes_flagged(&hashes, &mut new).unwrap(),
                     different
                 );
                 assert!((0..len).all(|i| new[i] == (i < different)), "{len}");
-                assert_eq!(empty.clone().insert_batch(keys).changed(0).unwrap(), different);
+                assert_eq!(empty.clone().insert_batch(keys).unwrap(), different);
             }
         }
     }
@@ -428,7 +419,7 @@ fn flags<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
     assert!(empty.is_empty());
 }
 
-fn extends<E: Engine + Insert<Answer = bool>, S: KeyHasher>(of: Of<E, S>)
+fn extends<E: Engine + Insert<Error = Infallible>, S: KeyHasher>(of: Of<E, S>)
 where
     Filter<E, S>: for<'a> Extend<&'a u64> + Sync,
     for<'a, 'b> &'b Filter<E, S>: Extend<&'a u64>,
@@ -439,13 +430,10 @@ where
     // Far more than it is for, so that most keys are taken for present.
     let (batch, flagged, single, mut found) = (of(50, &[]), of(50, &[]), of(50, &[]), vec![false; 700]);
     for keys in content.chunks(700).take(3) {
-        let new: Vec<bool> = keys
-            .iter()
-            .map(|key| single.insert(key).changed(0).unwrap() == 1)
-            .collect();
+        let new: Vec<bool> = keys.iter().map(|key| single.insert(key).unwrap()).collect();
         let sum = new.iter().filter(|&&new| new).count();
-        assert_eq!(batch.insert_batch(keys), sum);
-        assert_eq!(flagged.insert_batch_flagged(keys, &mut found), sum);
+        assert_eq!(batch.insert_batch(keys), Ok(sum));
+        assert_eq!(flagged.insert_batch_flagged(keys, &mut found), Ok(sum));
         assert!(found == new);
         lookups_agree(&batch, &distinct(21, 700), 1);
         assert_eq!(
@@ -485,8 +473,8 @@ where
                 .collect();
             match new[..] {
                 [] => break,
-                [key] => _ = filter.insert(&key).changed(0).unwrap(),
-                _ => _ = filter.insert_batch(&new).changed(0).unwrap(),
+                [key] => _ = filter.insert(&key).unwrap(),
+                _ => _ = filter.insert_batch(&new).unwrap(),
             }
             at += new.len();
             // Pairs with the load below: these inserts happened before a read of the number.
@@ -515,7 +503,7 @@ fn removes<E: Engine + Insert + Remove, S: KeyHasher + Clone>(of: Of<E, S>) {
         for (offset, &len) in lengths.iter().enumerate() {
             let new = keys(len as u64, len + len / 2);
             for filter in all {
-                filter.insert_batch(&new[..len]).changed(0).unwrap();
+                filter.insert_batch(&new[..len]).unwrap();
             }
             // Some that are there, some of them twice, and some that are not.
             let gone = &new[len / 2..];
@@ -596,7 +584,7 @@ fn counts<E: Engine + Count, S: KeyHasher>(of: Of<E, S>) {
 }
 
 /// One key as often as it can be, beside others that may have to make room for it.
-fn multiples<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>) {
+fn multiples<E: Engine + Count + Remove + Insert<Error = InsertError>, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(13, 15_000);
     let filter = of(20_000, &content);
     let key = (1 << 40..).map(number).find(|key| !filter.contains(key)).unwrap();
@@ -614,7 +602,7 @@ fn multiples<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError
     assert!(filter.is_empty() && filter.fill_ratio() == 0.0);
 }
 
-fn fills<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>) {
+fn fills<E: Engine + Count + Remove + Insert<Error = InsertError>, S: KeyHasher>(of: Of<E, S>) {
     // A batch ends at the first key that finds no room, and says where that is.
     let content = distinct(14, 10_000);
     let filter = of(3000, &[]);
@@ -651,7 +639,7 @@ fn fills<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, 
 
 /// Each thread has keys of its own, in a filter so full that inserts move what others inserted.
 /// None is ever missing, and in the end there is nothing left of any.
-fn come_and_go<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>)
+fn come_and_go<E: Engine + Count + Remove + Insert<Error = InsertError>, S: KeyHasher>(of: Of<E, S>)
 where
     Filter<E, S>: Sync,
 {
@@ -661,7 +649,7 @@ where
     let (stay, come) = (STRESS_KEYS * 9 / 10 / THREADS, STRESS_KEYS / 10 / THREADS);
     let key = |thread: usize, i: usize| number((thread << 32 | i) as u64);
     together(THREADS, |thread| {
-        (0..stay).for_each(|i| filter.insert(&key(thread, i)).unwrap());
+        (0..stay).for_each(|i| _ = filter.insert(&key(thread, i)).unwrap());
     });
     assert_eq!(filter.len(), THREADS * stay);
     for round in 1..4 {
@@ -715,7 +703,7 @@ where
     let (one, other) = (&one[..], [&one[500..], &other[..]].concat());
     let (empty, a) = (of(5000, &[]), of(5000, one));
     let b = empty.clone();
-    b.insert_all(&other).changed(0).unwrap();
+    b.insert_all(&other).unwrap();
     let before = (a.clone(), b.clone());
     // Equal is what has the same content.
     assert!(a == before.0 && b == before.1 && a != b && a != empty);
@@ -730,7 +718,7 @@ where
     assert!(a == b || takes_any_layout, "the order matters");
     // An answer says whether there was a change; an empty filter makes none.
     let three = empty.clone();
-    three.insert_all(distinct(19, 3)).changed(0).unwrap();
+    three.insert_all(distinct(19, 3)).unwrap();
     for add in [&empty, &before.1, &three] {
         let before = a.clone();
         let changed = a.union_from(add).unwrap();
@@ -739,7 +727,7 @@ where
     assert!(!a.union_from(&empty).unwrap() && empty.is_empty());
     // A key that one has makes them differ, in a copy too.
     let copy = b.clone();
-    copy.insert_all(distinct(20, 3)).changed(0).unwrap();
+    copy.insert_all(distinct(20, 3)).unwrap();
     assert!(copy != b);
 
     // A union with a filter for more keys is refused, and changes nothing.

@@ -1,7 +1,7 @@
 //! The filters that a guard can serve from.
 
-use lanebloom::traits::{Engine, Insert, Inserted};
-use lanebloom::{BuildError, Filter, Funnel, KeyHasher, Statistics};
+use lanebloom::traits::{Engine, Insert};
+use lanebloom::{BuildError, Filter, Funnel, InsertError, KeyHasher, Statistics};
 use std::time::Duration;
 
 /// A filter that a [`CacheGuard`](crate::CacheGuard) can serve from.
@@ -159,15 +159,16 @@ where
     /// this key. (A lookup proves less: it may find another key, which may be removed later.)
     #[inline]
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        let inserted = Insert::insert(self, key).changed(1);
-        !inserted.is_err_and(|refused| refused.is_full())
+        let refused: Option<InsertError> = Insert::insert(self, key).err().map(Into::into);
+        !refused.is_some_and(|refused| refused.is_full())
     }
 
     /// The filter's batch ends at the first refused key. This inserts the rest one by one.
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        let inserted = Insert::insert_batch(self, keys)
-            .changed(keys.len())
-            .map_or_else(|refused| refused.inserted(), |_| keys.len());
+        let inserted = match Insert::insert_batch(self, keys) {
+            Ok(_) => keys.len(),
+            Err(refused) => refused.into().inserted(),
+        };
         let refused = keys[inserted..].iter().filter(|key| !GuardFilter::insert(self, *key));
         refused.count() == 0
     }

@@ -3,7 +3,7 @@
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
-use crate::filter::traits::{Insert, Inserted, Planned};
+use crate::filter::traits::{Insert, Planned};
 use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
 use crate::hash::{FilterHasher, Murmur3};
@@ -277,10 +277,11 @@ pub(crate) fn from_keys<E: Planned + Insert, K: Funnel>(
     let len = keys.len();
     let builder = Builder::<E>::new().expected_keys(E::at_once(len));
     let filter = builder.false_positive_rate(rate).build()?;
-    match filter.insert_all(keys).changed(len) {
+    match filter.insert_all(keys) {
         Ok(_) => Ok(filter),
         Err(error) => {
-            let text = format!("the filter has room for only {} of {len} keys", error.inserted());
+            let inserted = error.into().inserted();
+            let text = format!("the filter has room for only {inserted} of {len} keys");
             Err(BuildError(BuildErrorKind::Setting(text)))
         }
     }

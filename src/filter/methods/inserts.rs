@@ -1,6 +1,22 @@
 //! Inserts, for the types that have them. (In a generic impl, their answer would be an associated
 //! type.)
 
+use crate::error::InsertError;
+use core::convert::Infallible;
+
+/// The answer of a filter that takes every key.
+#[doc(hidden)]
+#[inline(always)]
+pub fn into_ok<T>(Ok(answer): Result<T, Infallible>) -> T {
+    answer
+}
+
+/// The answer of a filter that changes with every key that it takes.
+#[inline]
+pub(crate) fn taken<T>(answer: Result<T, InsertError>) -> Result<(), InsertError> {
+    answer.map(|_| ())
+}
+
 /// The inserts of a type: `inserts! { Type: Engine }` if it takes every key. Otherwise also what
 /// one insert and a batch return, and whether a second insert of a key changes the filter.
 #[doc(hidden)]
@@ -26,22 +42,22 @@ macro_rules! inserts {
         }
 
         $crate::inserts! { "lanebloom::", $filter for [S: $crate::KeyHasher] $filter<S>, [S] $crate::Filter<$engine, S>;
-        $engine => bool, usize;
+        $engine => bool, usize, $crate::internal::into_ok;
         "The answer is `false` for a key that is there, and by chance for a new one, at the false-positive \
 rate. If several threads race to insert a new key, **at least** one of them gets `true`, and several \
 may: do not take it for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) \
 exactly one thread gets it.) `false` ends in an `Acquire`, like a lookup's `true`.", "", "false" }
     };
 
-    ($filter:ident: $engine:ty => $answer:ty, $total:ty, again $again:literal) => {
+    ($filter:ident: $engine:ty => $answer:ty, $total:ty, by $by:path, again $again:literal) => {
         $crate::inserts! { "lanebloom::", $filter for [S: $crate::KeyHasher] $filter<S>, [S] $crate::Filter<$engine, S>;
-        $engine => $answer, $total;
+        $engine => $answer, $total, $by;
         "# Errors\n\nFails if the filter is full, or if the key was inserted as often as it can be. The filter \
 loses nothing.", "?", $again }
     };
 
     ($krate:literal, $filter:ident for [$($hashes:tt)*] $keyed:ty, [$($any:tt)*] $hashed:ty;
-    $engine:ty => $answer:ty, $total:ty; $says:literal, $asks:literal, $again:literal) => {
+    $engine:ty => $answer:ty, $total:ty, $by:path; $says:literal, $asks:literal, $again:literal) => {
         /// Inserts.
         impl<$($hashes)*> $keyed {
             /// Inserts `key`. [The type](Self) says what the answer means. Every change is a
@@ -56,7 +72,7 @@ loses nothing.", "?", $again }
             #[doc(alias("add", "put", "check_and_set"))]
             #[inline]
             pub fn insert<K: $crate::Funnel + ?Sized>(&self, key: &K) -> $answer {
-                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert(self, key)
+                $by(<$crate::Filter<$engine, _> as $crate::traits::Insert>::insert(self, key))
             }
 
             /// Inserts every key in order, up to one that is refused; returns how many inserts
@@ -67,7 +83,7 @@ loses nothing.", "?", $again }
                 "assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));")]
             #[inline(always)]
             pub fn insert_batch<K: $crate::Funnel>(&self, keys: &[K]) -> $total {
-                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_batch(self, keys)
+                $by(<$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_batch(self, keys))
             }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A
@@ -77,7 +93,7 @@ loses nothing.", "?", $again }
                 "assert!((0..100).all(|key| filter.contains(&key)));")]
             #[doc(alias("extend", "try_extend"))]
             pub fn insert_all<K: $crate::Funnel>(&self, keys: impl IntoIterator<Item = K>) -> $total {
-                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_all(self, keys)
+                $by(<$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_all(self, keys))
             }
 
             /// [`insert_batch`](Self::insert_batch) that also writes whether each insert changed
@@ -88,7 +104,7 @@ loses nothing.", "?", $again }
                 concat!("filter.insert_batch_flagged(&[1, 1, 2], &mut new)", $asks, ";"),
                 concat!("assert_eq!(new, [true, ", $again, ", true]);"))]
             pub fn insert_batch_flagged<K: $crate::Funnel>(&self, keys: &[K], new: &mut [bool]) -> $total {
-                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_batch_flagged(self, keys, new)
+                $by(<$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_batch_flagged(self, keys, new))
             }
         }
 
@@ -100,7 +116,7 @@ loses nothing.", "?", $again }
                 "assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));")]
             #[inline]
             pub fn insert_hash(&self, hash: u64) -> $answer {
-                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hash(self, hash)
+                $by(<$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hash(self, hash))
             }
 
             /// [`insert_batch`](Self::insert_batch) by hash.
@@ -109,7 +125,7 @@ loses nothing.", "?", $again }
                 "assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));")]
             #[inline]
             pub fn insert_hashes(&self, hashes: &[u64]) -> $total {
-                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hashes(self, hashes)
+                $by(<$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hashes(self, hashes))
             }
 
             /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash. Panics if the lengths
@@ -120,7 +136,7 @@ loses nothing.", "?", $again }
                 concat!("filter.insert_hashes_flagged(&hashes, &mut new)", $asks, ";"),
                 concat!("assert_eq!(new, [true, true, ", $again, "]);"))]
             pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> $total {
-                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hashes_flagged(self, hashes, new)
+                $by(<$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hashes_flagged(self, hashes, new))
             }
 
             /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in

@@ -237,7 +237,7 @@ macro_rules! sets {
     };
 
     ($krate:literal, $filter:ident: $engine:ty, $sized:literal, $other:literal, $says:literal) => {
-        $crate::inserts! { $krate, $filter for [] $filter, [] $filter; $engine => bool, usize; $says, "", "false" }
+        $crate::inserts! { $krate, $filter for [] $filter, [] $filter; $engine => bool, usize, $crate::internal::into_ok; $says, "", "false" }
         $crate::unions! { $krate, $filter for [] $filter; $engine, "", $other }
         $crate::sets! { $krate, $filter for [] $filter; $engine, $sized, estimates }
     };

@@ -257,15 +257,17 @@ fn insert_address<T: Slots>(engine: &Bucketed<T>, address: &T::Address) -> Resul
 }
 
 impl<T: Slots> Insert for Bucketed<T> {
-    type Answer = Result<(), InsertError>;
+    type Error = InsertError;
 
     #[inline]
-    fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        let result = insert_address(self, &self.table.address(hash));
-        result.map_err(|kind| InsertError { kind, inserted: 0 })
+    fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
+        match insert_address(self, &self.table.address(hash)) {
+            Ok(()) => Ok(true),
+            Err(kind) => Err(InsertError { kind, inserted: 0 }),
+        }
     }
 
-    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<(), InsertError> {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, InsertError> {
         let access = self.access(AccessPlan::changes);
         let mut refused = None;
         let inserted = answered(source, &mut answer, |hashes, flags| {
@@ -285,7 +287,11 @@ impl<T: Slots> Insert for Bucketed<T> {
                 true
             });
         });
-        refused.map_or(Ok(()), |kind| Err(InsertError { kind, inserted }))
+        refused.map_or(Ok(inserted), |kind| Err(InsertError { kind, inserted }))
+    }
+
+    fn refused_after(error: InsertError, before: usize) -> InsertError {
+        error.after(before)
     }
 
     fn clear(&mut self) {

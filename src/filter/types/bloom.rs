@@ -9,6 +9,7 @@ use crate::chunks::{Answer, Few, HashedKeys, Source, tell, unpack_into};
 use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Filter;
+use crate::filter::methods::inserts::into_ok;
 use crate::filter::methods::{built, inserts, sets, stored, unions};
 pub use crate::filter::parts::lines::Bloom;
 #[doc(hidden)]
@@ -24,6 +25,7 @@ use crate::sorted_insert;
 use crate::words::bits::{self, Bits, Lines, Load};
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
@@ -95,7 +97,7 @@ impl Bloom {
     pub(crate) fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
         match self.words.bits.words_mut() {
             Some(words) => sorted_insert::insert_mut(words, &self.words.kernels, source, answer),
-            None => self.insert_flagged(source, answer),
+            None => into_ok(self.insert_flagged(source, answer)),
         }
     }
 
@@ -117,20 +119,20 @@ impl Bloom {
 }
 
 impl Insert for Bloom {
-    type Answer = bool;
+    type Error = Infallible;
 
     // Always inlined, as `Insert::insert`. (A batch of one hash took twice as long as a single
     // insert.)
     #[inline(always)]
-    fn insert_hash(&self, hash: u64) -> bool {
+    fn insert_hash(&self, hash: u64) -> Result<bool, Infallible> {
         let changed = self.words.kernels.insert(&self.words.bits, hash);
         bits::acquire_if(!changed);
-        changed
+        Ok(changed)
     }
 
     // A call, so that one key costs what a single insert does.
     #[inline(never)]
-    fn insert_source(&self, source: &impl Source) -> usize {
+    fn insert_source(&self, source: &impl Source) -> Result<usize, Infallible> {
         self.insert_flagged(source, None)
     }
 
@@ -143,15 +145,18 @@ impl Insert for Bloom {
     }
 
     #[inline]
-    fn insert_hashes(&self, hashes: &[u64]) -> usize {
+    fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, Infallible> {
         if self.plan_of_hashes(hashes.len()).is_single() {
-            return hashes.iter().map(|&hash| usize::from(self.insert_hash(hash))).sum();
+            return Ok(hashes
+                .iter()
+                .map(|&hash| usize::from(into_ok(self.insert_hash(hash))))
+                .sum());
         }
         self.insert_source(&hashes)
     }
 
     #[inline]
-    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, Infallible> {
         let BloomBits { bits, kernels } = &self.words;
         let changed = match self.plan_of_hashes(source.len()) {
             Plan::Pipeline => sorted_insert::insert(bits, kernels, source, answer),
@@ -159,7 +164,7 @@ impl Insert for Bloom {
                 let mut space = Few::default();
                 let (mut changed, mut count) = (0, 0);
                 let hashes = match source.hashes(0..source.len(), &mut space) {
-                    [] => return 0,
+                    [] => return Ok(0),
                     hashes => hashes,
                 };
                 if few.is_single() {
@@ -177,7 +182,7 @@ impl Insert for Bloom {
             }
         };
         bits::acquire();
-        changed
+        Ok(changed)
     }
 
     fn clear(&mut self) {

@@ -87,6 +87,7 @@ use crate::hash::Murmur3;
 use crate::kernel::{CounterChange, CounterKernels, Isa, Lookups};
 use crate::words::bits::{self, Lines};
 use crate::words::counters::{self, CounterLines, Counters};
+use core::convert::Infallible;
 use core::fmt;
 
 /// A lock-free counting Bloom filter. Many threads can insert, look up and remove at once.
@@ -157,15 +158,15 @@ impl Counting {
 }
 
 impl Insert for Counting {
-    type Answer = bool;
+    type Error = Infallible;
 
     #[inline]
-    fn insert_hash(&self, hash: u64) -> bool {
-        (self.words.kernels.insert)(self.words.counters.shared(), hash)
+    fn insert_hash(&self, hash: u64) -> Result<bool, Infallible> {
+        Ok((self.words.kernels.insert)(self.words.counters.shared(), hash))
     }
 
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        self.change(self.words.kernels.insert, source, answer)
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, Infallible> {
+        Ok(self.change(self.words.kernels.insert, source, answer))
     }
 
     #[inline]

@@ -86,6 +86,7 @@ pub use table::CuckooTable;
 
 pub use crate::error::InsertError;
 pub(crate) use crate::filter::Filter;
+use crate::filter::methods::inserts::taken;
 use crate::filter::methods::{built, inserts, removes, stored};
 use crate::filter::parts::slots::{Bucketed, Slots};
 use crate::hash::Murmur3;
@@ -128,7 +129,7 @@ pub type Cuckoo = Bucketed<CuckooTable>;
 pub type Builder<S = Murmur3> = crate::filter::Builder<Cuckoo, S>;
 
 built! { CuckooFilter: Cuckoo; memory_budget }
-inserts! { CuckooFilter: Cuckoo => Result<(), InsertError>, Result<(), InsertError>, again "true" }
+inserts! { CuckooFilter: Cuckoo => Result<(), InsertError>, Result<(), InsertError>, by taken, again "true" }
 removes! { CuckooFilter: Cuckoo }
 stored! { CuckooFilter: Cuckoo, "?", of one size }
 

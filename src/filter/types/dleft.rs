@@ -61,6 +61,7 @@ pub(crate) mod cells;
 pub use crate::error::InsertError;
 
 use crate::filter::Filter;
+use crate::filter::methods::inserts::taken;
 use crate::filter::methods::{built, inserts, removes, stored};
 use crate::filter::parts::slots::Bucketed;
 use crate::hash::Murmur3;
@@ -103,6 +104,6 @@ pub type DLeft = Bucketed<DLeftTable>;
 pub type Builder<S = Murmur3> = crate::filter::Builder<DLeft, S>;
 
 built! { DLeftFilter: DLeft; memory_budget }
-inserts! { DLeftFilter: DLeft => Result<(), InsertError>, Result<(), InsertError>, again "true" }
+inserts! { DLeftFilter: DLeft => Result<(), InsertError>, Result<(), InsertError>, by taken, again "true" }
 removes! { DLeftFilter: DLeft }
 stored! { DLeftFilter: DLeft, "?", of one size }

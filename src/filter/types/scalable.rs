@@ -179,7 +179,7 @@ pub type ScalableBloom<S = Murmur3> = Filter<Scalable, S>;
 pub type Builder<S = Murmur3> = crate::filter::Builder<Scalable, S>;
 
 built! { ScalableBloom: Scalable; words_per_key }
-inserts! { ScalableBloom: Scalable => Result<bool, InsertError>, Result<usize, InsertError>, again "false" }
+inserts! { ScalableBloom: Scalable => Result<bool, InsertError>, Result<usize, InsertError>, by core::convert::identity, again "false" }
 unions! { ScalableBloom: Scalable, "?" }
 stored! { ScalableBloom: Scalable, "?" }
 

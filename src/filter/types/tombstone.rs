@@ -68,6 +68,7 @@
 use crate::chunks::{Answer, HASHED, Source, answered};
 use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
+use crate::filter::methods::inserts::into_ok;
 use crate::filter::methods::{built, inserts, removes, stored, unions};
 use crate::filter::parts::layers::fill_of_all;
 use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
@@ -82,6 +83,7 @@ use crate::words::bits;
 use crate::words::scratch::Scratch;
 use alloc::format;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 
 /// A pair of lock-free Bloom filters, of keys added and of keys removed, for many threads at once.
@@ -315,18 +317,18 @@ impl Engine for Tombstone {
 }
 
 impl Insert for Tombstone {
-    type Answer = bool;
+    type Error = Infallible;
 
     #[inline]
-    fn insert_hash(&self, hash: u64) -> bool {
+    fn insert_hash(&self, hash: u64) -> Result<bool, Infallible> {
         self.added.insert_hash(hash)
     }
 
-    fn insert_source(&self, source: &impl Source) -> usize {
+    fn insert_source(&self, source: &impl Source) -> Result<usize, Infallible> {
         self.added.insert_source(source)
     }
 
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, Infallible> {
         self.added.insert_flagged(source, answer)
     }
 
@@ -341,7 +343,7 @@ impl FixedSize for Tombstone {}
 impl Remove for Tombstone {
     #[inline]
     fn remove_hash(&self, hash: u64) -> bool {
-        self.added.contains(hash) && self.removed.insert_hash(tombstone(hash))
+        self.added.contains(hash) && into_ok(self.removed.insert_hash(tombstone(hash)))
     }
 
     fn remove_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {

@@ -8,12 +8,15 @@ use super::kernel::Level;
 use super::sizing::{self, MOST_BLOCKS};
 use super::xxh64;
 use alloc::format;
+use core::convert::Infallible;
 use core::num::NonZeroUsize;
 use core::{array, fmt};
 use lanebloom::codec::Identity;
 use lanebloom::hash::FilterHasher;
 use lanebloom::internal::bounds::{Load, Scratch, Source};
-use lanebloom::internal::{AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length};
+use lanebloom::internal::{
+    AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length, into_ok,
+};
 use lanebloom::traits::{Engine, FixedSize, Insert, Union};
 use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
 
@@ -326,22 +329,26 @@ impl SplitBlock<Owned> {
         let Self { content, level } = self;
         match content.bits.fours_mut() {
             Some(blocks) => level.insert_all_mut(&mut blocks[..content.blocks.get()], access, hashes),
-            None => self.insert_hashes(hashes),
+            None => into_ok(self.insert_hashes(hashes)),
         }
     }
 }
 
 impl Insert for SplitBlock<Owned> {
-    type Answer = bool;
+    type Error = Infallible;
 
     #[inline]
-    fn insert_hash(&self, hash: u64) -> bool {
+    fn insert_hash(&self, hash: u64) -> Result<bool, Infallible> {
         let changed = self.level.insert(self.blocks(), hash);
         acquire_if(!changed);
-        changed
+        Ok(changed)
     }
 
-    fn insert_flagged(&self, source: &impl Source, mut answer: Option<&mut dyn FnMut(usize, &[u64])>) -> usize {
+    fn insert_flagged(
+        &self,
+        source: &impl Source,
+        mut answer: Option<&mut dyn FnMut(usize, &[u64])>,
+    ) -> Result<usize, Infallible> {
         if Plan::of_keys(source.len()).is_few() {
             let mut changed = 0;
             let mut space = Scratch::<{ AccessPlan::TILE }>::default();
@@ -350,7 +357,7 @@ impl Insert for SplitBlock<Owned> {
             if let (Some(answer), 1..) = (answer, source.len()) {
                 answer(0, &[changed]);
             }
-            return changed.count_ones() as usize;
+            return Ok(changed.count_ones() as usize);
         }
         let mut new = 0;
         source.for_each_chunk(usize::MAX, |start, hashes| {
@@ -361,13 +368,13 @@ impl Insert for SplitBlock<Owned> {
                 }
             });
         });
-        new
+        Ok(new)
     }
 
-    fn insert_hashes(&self, hashes: &[u64]) -> usize {
+    fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, Infallible> {
         let mut new = 0;
         self.insert_each(hashes, &mut |_, _, changed| new += changed.count_ones() as usize);
-        new
+        Ok(new)
     }
 
     fn clear(&mut self) {

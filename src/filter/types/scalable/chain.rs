@@ -4,6 +4,7 @@
 use super::steps::{Steps, Taken};
 use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell, unpack_into};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
+use crate::filter::methods::inserts::into_ok;
 use crate::filter::parts::layers::{contains_any, fill_of_all};
 use crate::filter::parts::lines::{OwnWords, empty};
 use crate::filter::parts::load_estimate::LoadEstimate;
@@ -489,7 +490,7 @@ impl Growing<'_> {
         match self {
             Self::Shared(chain) => {
                 let layer = chain.entries[number].get().expect(there);
-                layer.bloom().insert_flagged(&hashes, answer)
+                into_ok(layer.bloom().insert_flagged(&hashes, answer))
             }
             Self::Owned(chain) => {
                 let layer = chain.entries[number].get_mut().expect(there);
@@ -604,7 +605,7 @@ impl Scalable {
 }
 
 impl Insert for Scalable {
-    type Answer = Result<bool, InsertError>;
+    type Error = InsertError;
 
     #[inline]
     fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
@@ -615,7 +616,7 @@ impl Insert for Scalable {
             }
             if layers.phase == OPEN {
                 let newest = layers.newest();
-                let changed = newest.bloom().insert_hash(hash);
+                let changed = into_ok(newest.bloom().insert_hash(hash));
                 if changed && newest.estimate.is_due(hash) {
                     self.look(layers.len(), hash);
                 }
@@ -627,6 +628,10 @@ impl Insert for Scalable {
 
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, InsertError> {
         insert_source(&mut Growing::Shared(self), source, HASHED, answer)
+    }
+
+    fn refused_after(error: InsertError, before: usize) -> InsertError {
+        error.after(before)
     }
 
     fn clear(&mut self) {

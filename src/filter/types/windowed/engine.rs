@@ -7,6 +7,7 @@ use super::settings::{NEVER, When, WindowSettings};
 use crate::chunks::{Answer, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Statistics;
+use crate::filter::methods::inserts::into_ok;
 use crate::filter::parts::layers::{contains_any, each_found, with_bitmap};
 use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
@@ -15,6 +16,7 @@ use crate::kernel::Isa;
 use crate::words::bits;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::{fmt, mem};
 
 impl Engine for Windowed {
@@ -113,17 +115,17 @@ impl Engine for Windowed {
 }
 
 impl Insert for Windowed {
-    type Answer = bool;
+    type Error = Infallible;
 
     #[inline]
-    fn insert_hash(&self, hash: u64) -> bool {
+    fn insert_hash(&self, hash: u64) -> Result<bool, Infallible> {
         let (now, list) = self.present();
         let has = |generations: &[Generation]| generations.iter().any(|one| one.has(hash));
         if !self.settings.renew && has(list.live(now)) {
-            return false;
+            return Ok(false);
         }
         let insert = |list: &List| {
-            let changed = list.newest().insert_hash(hash);
+            let changed = into_ok(list.newest().insert_hash(hash));
             (changed, changed && !has(list.older(now)))
         };
         let (changed, new) = self.list.write_to_current(list, insert, |first, _| first);
@@ -133,10 +135,10 @@ impl Insert for Windowed {
             }
             _ => {}
         }
-        new
+        Ok(new)
     }
 
-    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, Infallible> {
         let most = match &self.settings.when {
             When::Full(estimate) => estimate.interval(),
             _ => usize::MAX,
@@ -146,7 +148,7 @@ impl Insert for Windowed {
         source.for_each_chunk(most, |start, hashes| {
             new += self.insert_chunk(hashes, &mut |at, bitmap| tell(&mut answer, start + at, bitmap));
         });
-        new
+        Ok(new)
     }
 
     #[inline]
@@ -279,7 +281,7 @@ impl Windowed {
         let mut answered = false;
         let insert = |list: &List| {
             if mem::replace(&mut answered, true) {
-                return (list.newest().insert_source(&hashes), 0);
+                return (into_ok(list.newest().insert_source(&hashes)), 0);
             }
             let older = list.older(now);
             let mut sum = 0;
@@ -301,7 +303,7 @@ impl Windowed {
                 });
             };
             let changed = list.newest().insert_flagged(&hashes, Some(&mut of_changed));
-            (changed, sum)
+            (into_ok(changed), sum)
         };
         self.list.write_to_current(list, insert, |first, _| first)
     }
@@ -327,10 +329,10 @@ impl Windowed {
         let mut answered = false;
         let insert = |list: &List| {
             if mem::replace(&mut answered, true) {
-                return list.newest().insert_source(&absent);
+                return into_ok(list.newest().insert_source(&absent));
             }
             let mut keep = |at: usize, bitmap: &[u64]| changed[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
-            list.newest().insert_flagged(&absent, Some(&mut keep))
+            into_ok(list.newest().insert_flagged(&absent, Some(&mut keep)))
         };
         let count = self.list.write_to_current(list, insert, |first, _| first);
         let (mut new, mut next) = ([0; HASHED / 64], 0);
