@@ -25,11 +25,8 @@ use alloc::vec::Vec;
 use core::iter;
 use core::ops::Range;
 
-stored! { FilterBank, "lanebloom::FilterBank" of one size;
+stored! { FilterBank of one size;
 "let filter = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-filter.insert(7, \"a\")?;",
-"let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
-let filter = lanebloom::FilterBank::new(64, &builder.hasher(hasher))?;
 filter.insert(7, \"a\")?;", "any" }
 
 impl<S> FixedSize for FilterBank<S> {}

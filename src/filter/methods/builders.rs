@@ -208,62 +208,57 @@ macro_rules! built {
             }
         }
 
-        $($crate::filter::methods::built! { @$option $filter: $engine })*
-    };
-
-    (@memory_budget $filter:ident: $engine:ty) => {
+        /// Options.
         impl<S> $crate::Builder<$engine, S> {
-            /// The most memory that the filter may take, in bytes: at least one line of 64, and 72
-            /// in a [`DLeftFilter`](crate::DLeftFilter).
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter "builder().memory_budget(100_000).build()";
-                "assert!((99_000..=100_000).contains(&filter.memory_bytes()));")]
-            pub fn memory_budget(mut self, bytes: usize) -> Self {
-                self.request.budget = Some(bytes);
-                self
-            }
+            $($crate::filter::methods::built! { @$option $filter })*
         }
     };
 
-    (@words_per_key $filter:ident: $engine:ty) => {
-        impl<S> $crate::Builder<$engine, S> {
-            /// How many 64-bit words a key touches: 1, 2, 4 or 8, all in one line, or half of them
-            /// in each of [two lines](Self::lines_per_key).
-            ///
-            /// An insert of a new key, or a remove, takes one atomic operation for each word. By
-            /// default the builder takes the fewest words whose memory is within 6% of the least.
-            /// With 1, an insert and a remove are claims: if several threads race, exactly one gets
-            /// `true`.
-            #[doc = $crate::example!(
-                concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);"),
-                "let claims = builder.clone().words_per_key(1).build()?;",
-                "assert!(claims.memory_bytes() > builder.clone().build()?.memory_bytes());",
-                "assert!(builder.words_per_key(3).build().is_err());")]
-            pub fn words_per_key(mut self, words: usize) -> Self {
-                self.request.words = Some(words);
-                self
-            }
+    (@memory_budget $filter:ident) => {
+        /// The most memory that the filter may take, in bytes: at least one line of 64, and 72 in a
+        /// [`DLeftFilter`](crate::DLeftFilter).
+        #[doc = $crate::example!("filter" = "lanebloom::" $filter "builder().memory_budget(100_000).build()";
+            "assert!((99_000..=100_000).contains(&filter.memory_bytes()));")]
+        pub fn memory_budget(mut self, bytes: usize) -> Self {
+            self.request.budget = Some(bytes);
+            self
         }
     };
 
-    (@lines_per_key $filter:ident: $engine:ty) => {
-        impl<S> $crate::Builder<$engine, S> {
-            /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in
-            /// each.
-            ///
-            /// Two lines need [less memory](crate::docs::cost#memory) for the same rate, and [more
-            /// time](crate::docs::cost#two-lines-per-key). By default the builder takes two if they
-            /// save at least an eighth of the memory: from a rate of about 1e-5 down. If
-            /// [`words_per_key`](Self::words_per_key) is given, it takes one. With two, an insert's
-            /// answer is not a claim: if several threads race, at least one gets `true`.
-            #[doc = $crate::example!(
-                concat!("let builder = lanebloom::", stringify!($filter), "::builder().false_positive_rate(1e-4);"),
-                "let builder = builder.expected_keys(100_000);",
-                "let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);",
-                "assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);")]
-            pub fn lines_per_key(mut self, lines: usize) -> Self {
-                self.request.lines = Some(lines);
-                self
-            }
+    (@words_per_key $filter:ident) => {
+        /// How many 64-bit words a key touches: 1, 2, 4 or 8, all in one line, or half of them in
+        /// each of [two lines](Self::lines_per_key).
+        ///
+        /// An insert of a new key, or a remove, takes one atomic operation for each word. By default
+        /// the builder takes the fewest words whose memory is within 6% of the least. With 1, an
+        /// insert and a remove are claims: if several threads race, exactly one gets `true`.
+        #[doc = $crate::example!(
+            concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);"),
+            "let claims = builder.clone().words_per_key(1).build()?;",
+            "assert!(claims.memory_bytes() > builder.clone().build()?.memory_bytes());",
+            "assert!(builder.words_per_key(3).build().is_err());")]
+        pub fn words_per_key(mut self, words: usize) -> Self {
+            self.request.words = Some(words);
+            self
+        }
+    };
+
+    (@lines_per_key $filter:ident) => {
+        /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in each.
+        ///
+        /// Two lines need [less memory](crate::docs::cost#memory) for the same rate, and [more
+        /// time](crate::docs::cost#two-lines-per-key). By default the builder takes two if they save
+        /// at least an eighth of the memory: from a rate of about 1e-5 down. If
+        /// [`words_per_key`](Self::words_per_key) is given, it takes one. With two, an insert's
+        /// answer is not a claim: if several threads race, at least one gets `true`.
+        #[doc = $crate::example!(
+            concat!("let builder = lanebloom::", stringify!($filter), "::builder().false_positive_rate(1e-4);"),
+            "let builder = builder.expected_keys(100_000);",
+            "let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);",
+            "assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);")]
+        pub fn lines_per_key(mut self, lines: usize) -> Self {
+            self.request.lines = Some(lines);
+            self
         }
     };
 }

@@ -285,17 +285,11 @@ macro_rules! sets {
         impl<$($hashes)*> $target {
             /// Keeps only what `other` has too; returns whether that changed this filter. `other`
             /// may be in use meanwhile. It takes `&mut self`: beside inserts, some keys would
-            /// survive in part.
+            /// survive in part. Ends in an `Acquire` on `other`'s content.
             ///
-            /// The result answers `true` exactly if both filters would have. So it has every key
-            /// that was inserted into both, [and others](lanebloom::Filter#two-filters-as-sets).
-            /// What was inserted into two filters with counters can be removed again.
-            ///
-            /// # Memory ordering
-            ///
-            /// Ends in an `Acquire` on `other`'s content.
-            ///
-            /// # Examples
+            /// The result has every key that was inserted into both, [and
+            /// others](lanebloom::Filter#two-filters-as-sets). What was inserted into two filters
+            /// with counters can be removed again.
             #[doc = $crate::example!("mut both" = $krate $filter "with_capacity(1000, 0.01)";
                 "let other = both.clone();", "both.insert_batch(&[1, 2]);",
                 "other.insert_batch(&[2, 3]);",
@@ -324,13 +318,8 @@ macro_rules! sets {
             /// the ones that it lacks would all have to be false positives.
             ///
             /// If every insert into this filter happens after one of the same key into `other`, and
-            /// no key is removed, the answer is `true` beside such inserts too.
-            ///
-            /// # Memory ordering
-            ///
-            /// Ends in an `Acquire`, like a lookup's `true`.
-            ///
-            /// # Examples
+            /// no key is removed, the answer is `true` beside such inserts too. Ends in an
+            /// `Acquire`, like a lookup's `true`.
             #[doc = $crate::example!("part" = $krate $filter "with_capacity(1000, 0.01)";
                 "let all = part.clone();", "part.insert(&1);", "all.insert_batch(&[1, 2]);",
                 "assert_eq!(part.is_subset(&all), Ok(true));",
@@ -347,12 +336,8 @@ macro_rules! sets {
             /// keys](Self::expected_keys), by `factor`. The keys are not needed: [how a fold
             /// works](lanebloom::Filter#folds), and which factors a filter has.
             ///
-            /// # Errors
-            ///
             /// Fails if `factor` does not divide the number of blocks (with two lines per key, half
             /// of it), or if the new memory cannot be allocated. Then the filter is as before.
-            ///
-            /// # Examples
             #[doc = $crate::example!(
                 concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";"),
                 "let (mut filter, small) = (sized(1 << 16)?, sized(1 << 13)?);",
@@ -372,12 +357,7 @@ macro_rules! sets {
             ///
             /// The [expected keys](Self::expected_keys) are then those for which the new filter
             /// keeps this rate. Fold a filter that gets no more keys before it is saved or sent.
-            ///
-            /// # Errors
-            ///
             /// Fails if `rate` is not between 0 and 1, or if the new memory cannot be allocated.
-            ///
-            /// # Examples
             #[doc = $crate::example!(
                 concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";"),
                 "let mut filter = sized(1 << 20)?;", "filter.insert_all(0..1000);",

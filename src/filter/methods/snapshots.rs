@@ -1,43 +1,18 @@
 //! Snapshots, for the types that can be saved: as bytes, into the caller's memory, by streams.
 //! `docs/FORMAT.md` describes the bytes.
 
-/// The snapshots of a type; `of one size` if their length never changes. `$asks` is `?` in an
-/// example if an insert can be refused. `built once` is for a type without inserts. In the examples
-/// of any type with a hasher, `$make` makes a `filter` that has "a", `$secret` makes one with a
-/// `hasher`, and `$finds` is the lookup that tells "a" from "b".
+/// The snapshots of a type; `of one size` if their length never changes. In the examples of a type
+/// without an engine, `$make` makes a `filter` that has "a", and `$finds` is the lookup that tells
+/// "a" from "b".
 macro_rules! stored {
-    ($filter:ident: $engine:ty, $asks:literal, of one size) => {
-        $crate::filter::methods::stored! { $filter: $engine, $asks }
-        $crate::filter::methods::stored! { @size $filter; $crate::filter::methods::stored!(@keys $filter) }
+    ($type:ident: $engine:ty $(, of one $size:ident)?) => {
+        $crate::filter::methods::stored! { $type $(of one $size)?;
+        concat!("let filter = lanebloom::", stringify!($type), "::from_keys([\"a\"], 0.01)?;"), "contains" }
     };
 
-    ($filter:ident: $engine:ty, $asks:literal) => {
-        $crate::filter::methods::stored! { @all $filter, concat!("lanebloom::", stringify!($filter));
-        $crate::filter::methods::stored!(@keys $filter),
-        concat!("let filter = lanebloom::", stringify!($filter),
-            "::builder()\n    .hasher(hasher)\n    .expected_keys(1000)\n    .build()?;\nfilter.insert(\"a\")", $asks, ";"),
-        "contains" }
-    };
+    ($type:ident of one size; $make:expr, $finds:literal) => {
+        $crate::filter::methods::stored! { $type; $make, $finds }
 
-    ($filter:ident: $engine:ty, built once) => {
-        $crate::filter::methods::stored! { @all $filter, concat!("lanebloom::", stringify!($filter));
-        $crate::filter::methods::stored!(@keys $filter),
-        concat!("let filter = lanebloom::", stringify!($filter),
-            "::builder()\n    .hasher(hasher)\n    .build_from_keys([\"a\"])?;"),
-        "contains" }
-        $crate::filter::methods::stored! { @size $filter; $crate::filter::methods::stored!(@keys $filter) }
-    };
-
-    ($type:ident, $path:literal of one size; $make:expr, $secret:expr, $finds:literal) => {
-        $crate::filter::methods::stored! { @all $type, $path; $make, $secret, $finds }
-        $crate::filter::methods::stored! { @size $type; $make }
-    };
-
-    (@keys $filter:ident) => {
-        concat!("let filter = lanebloom::", stringify!($filter), "::from_keys([\"a\"], 0.01)?;")
-    };
-
-    (@size $type:ident; $make:expr) => {
         /// Snapshots of one length.
         impl<S: $crate::hash::FilterHasher> $type<S> {
             /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
@@ -58,7 +33,7 @@ macro_rules! stored {
         }
     };
 
-    (@all $type:ident, $path:expr; $make:expr, $secret:expr, $finds:literal) => {
+    ($type:ident; $make:expr, $finds:literal) => {
         /// Snapshots.
         impl<S: $crate::hash::FilterHasher> $type<S> {
             /// The content as bytes that [`from_bytes`](Self::from_bytes) reads, in the
@@ -67,7 +42,7 @@ macro_rules! stored {
             /// Holds every key whose insertion happened before. Aborts if the allocation fails;
             /// [`write_to_slice`](Self::write_to_slice) does not allocate.
             #[doc = $crate::example!($make, "let bytes = filter.to_bytes();",
-                concat!("let (same, rest) = ", $path, "::from_bytes(&bytes)?;"),
+                concat!("let (same, rest) = lanebloom::", stringify!($type), "::from_bytes(&bytes)?;"),
                 concat!("assert!(same.to_bytes() == bytes && same.", $finds, "(\"a\") && rest.is_empty());"))]
             #[must_use]
             pub fn to_bytes(&self) -> alloc::vec::Vec<u8> {
@@ -78,14 +53,8 @@ macro_rules! stored {
             /// need not be buffered. It does not flush.
             ///
             /// If encoding blocks inserts or removes, it writes a copy, so that no thread waits for
-            /// the writer.
-            ///
-            /// # Errors
-            ///
-            /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for the
-            /// copy.
-            ///
-            /// # Examples
+            /// the writer. Fails if the writer fails, or with kind `OutOfMemory` if there is no
+            /// memory for the copy.
             #[doc = $crate::example!($make, "let mut stream = Vec::new();", "filter.write_to(&mut stream)?;",
                 "assert_eq!(stream, filter.to_bytes());")]
             #[cfg(feature = "std")]
@@ -96,22 +65,18 @@ macro_rules! stored {
             /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that
             /// filled the original. Fails as [`from_bytes`](Self::from_bytes), and if the hasher
             /// differs.
-            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $secret,
-                "let bytes = filter.to_bytes();",
-                concat!("let (same, _) = ", $path, "::from_bytes_with(&bytes, hasher)?;"),
-                concat!("assert!(same.", $finds, "(\"a\") && !same.", $finds, "(\"b\"));"),
-                concat!("let error = ", $path, "::from_bytes(&bytes).unwrap_err();"),
-                "assert!(error.is_incompatible());")]
+            #[doc = $crate::example!($make, "let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());",
+                concat!("let read = |hasher| lanebloom::", stringify!($type), "::from_bytes_with(&bytes, hasher);"),
+                concat!("assert!(read(hasher)?.0.", $finds, "(\"a\"));"),
+                "assert!(read(lanebloom::Murmur3::with_seed(7)).unwrap_err().is_incompatible());")]
             pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), $crate::SnapshotError> {
                 $crate::traits::Stored::from_bytes_with(bytes, hasher)
             }
 
-            /// [`read_from`](Self::read_from) for any hasher: `hasher` must be the one that
-            /// filled the original. Fails as [`read_from`](Self::read_from), and if the hasher
-            /// differs.
-            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $secret,
-                "let stream = filter.to_bytes();",
-                concat!("let same = ", $path, "::read_from_with(&stream[..], 1 << 20, hasher)?;"),
+            /// [`read_from`](Self::read_from) for any hasher: `hasher` must be the one that filled
+            /// the original. Fails as [`read_from`](Self::read_from), and if the hasher differs.
+            #[doc = $crate::example!($make, "let (stream, hasher) = (filter.to_bytes(), *filter.hasher());",
+                concat!("let same = lanebloom::", stringify!($type), "::read_from_with(&stream[..], 1 << 20, hasher)?;"),
                 concat!("assert!(same.", $finds, "(\"a\") && !same.", $finds, "(\"b\"));"))]
             #[cfg(feature = "std")]
             pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, $crate::SnapshotError> {
@@ -123,22 +88,17 @@ macro_rules! stored {
         impl $type {
             /// The filter with which `bytes` begin, and the bytes after it.
             ///
-            /// # Errors
-            ///
             /// Fails if the bytes end before the snapshot does, are corrupt, are not a snapshot of
             /// this type or of this version of the format, the hasher is not
             /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads
-            /// others), or the allocation fails. Nothing is allocated unless all bytes are
-            /// there. (A [`WindowedBloom`](crate::WindowedBloom) may need [a
+            /// others), or the allocation fails. Nothing is allocated unless all bytes are there.
+            /// (A [`WindowedBloom`](crate::WindowedBloom) may need [a
             /// clock](crate::windowed#snapshots).)
-            ///
-            /// # Examples
-            #[doc = $crate::example!($make,
-                "let bytes = [filter.to_bytes(), b\"more\".to_vec()].concat();",
-                concat!("let (same, rest) = ", $path, "::from_bytes(&bytes)?;"),
+            #[doc = $crate::example!($make, "let bytes = [filter.to_bytes(), b\"more\".to_vec()].concat();",
+                concat!("let read = |bytes| lanebloom::", stringify!($type), "::from_bytes(bytes);"),
+                "let (same, rest) = read(&bytes)?;",
                 concat!("assert!(same.", $finds, "(\"a\") && rest == b\"more\");"),
-                concat!("let error = ", $path, "::from_bytes(&bytes[..150]).unwrap_err();"),
-                "assert!(error.is_truncated());")]
+                "assert!(read(&bytes[..150]).unwrap_err().is_truncated());")]
             #[inline]
             pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), $crate::SnapshotError> {
                 $crate::traits::Stored::from_bytes(bytes)
@@ -148,18 +108,12 @@ macro_rules! stored {
             /// unread.
             ///
             /// Checks the declared length before it allocates. It reads 64 KiB at a time, so the
-            /// reader need not be buffered.
-            ///
-            /// # Errors
-            ///
-            /// Fails if the reader fails (its error is the [source](std::error::Error::source)), if
-            /// the content takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
-            ///
-            /// # Examples
+            /// reader need not be buffered. Fails if the reader fails (its error is the
+            /// [source](std::error::Error::source)), if the content takes more than `max_bytes`,
+            /// and as [`from_bytes`](Self::from_bytes).
             #[doc = $crate::example!($make, "let stream = filter.to_bytes();",
-                concat!("let read = |most| ", $path, "::read_from(&stream[..], most);"),
-                concat!("assert!(read(1 << 20)?.", $finds, "(\"a\"));"),
-                "assert!(read(10).is_err());")]
+                concat!("let read = |most| lanebloom::", stringify!($type), "::read_from(&stream[..], most);"),
+                concat!("assert!(read(1 << 20)?.", $finds, "(\"a\") && read(10).is_err());"))]
             #[cfg(feature = "std")]
             pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, $crate::SnapshotError> {
                 $crate::traits::Stored::read_from(reader, max_bytes)

@@ -23,10 +23,8 @@ macro_rules! unions {
     ($krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $engine:ty, $asks:literal, $other:literal) => {
         /// Unions.
         impl<$($hashes)*> $target {
-            /// Adds every key of `other` to this filter; returns whether that changed it. Both may
-            /// be in use meanwhile.
-            ///
-            /// Everything that was inserted into `other` before is in this filter afterwards.
+            /// Adds every key that was inserted into `other` before; returns whether that changed
+            /// this filter. Both may be in use meanwhile.
             ///
             /// # Errors
             ///

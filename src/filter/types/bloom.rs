@@ -66,7 +66,7 @@ built! { ConcurrentBloom: Bloom; memory_budget, words_per_key, lines_per_key }
 inserts! { ConcurrentBloom: Bloom }
 unions! { ConcurrentBloom: Bloom, "" }
 sets! { ConcurrentBloom: Bloom, estimates }
-stored! { ConcurrentBloom: Bloom, "", of one size }
+stored! { ConcurrentBloom: Bloom, of one size }
 
 impl Bloom {
     /// Reads the `count` parts of a snapshot, whose bits take exactly `bytes` together.

@@ -145,7 +145,7 @@ inserts! { CountingBloom: Counting }
 removes! { CountingBloom: Counting }
 unions! { CountingBloom: Counting, "" }
 sets! { CountingBloom: Counting }
-stored! { CountingBloom: Counting, "", of one size }
+stored! { CountingBloom: Counting, of one size }
 
 impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.

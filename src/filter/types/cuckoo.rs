@@ -131,7 +131,7 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<Cuckoo, S>;
 built! { CuckooFilter: Cuckoo; memory_budget }
 inserts! { CuckooFilter: Cuckoo => Result<(), InsertError>, Result<(), InsertError>, by taken, again "true" }
 removes! { CuckooFilter: Cuckoo }
-stored! { CuckooFilter: Cuckoo, "?", of one size }
+stored! { CuckooFilter: Cuckoo, of one size }
 
 impl<S> Builder<S> {
     /// The length of a fingerprint in bits: 10, 12, 16 or 21. A bucket then holds six, five, four

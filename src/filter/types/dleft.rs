@@ -106,4 +106,4 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<DLeft, S>;
 built! { DLeftFilter: DLeft; memory_budget }
 inserts! { DLeftFilter: DLeft => Result<(), InsertError>, Result<(), InsertError>, by taken, again "true" }
 removes! { DLeftFilter: DLeft }
-stored! { DLeftFilter: DLeft, "?", of one size }
+stored! { DLeftFilter: DLeft, of one size }

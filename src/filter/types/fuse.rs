@@ -138,7 +138,7 @@ pub type StaticFilter<S = Murmur3> = Filter<Static, S>;
 /// The engine of [`StaticFilter`]: fingerprints in cells.
 pub type Static = Fuse<OwnCells>;
 
-stored! { StaticFilter: Static, built once }
+stored! { StaticFilter: Static, of one size }
 
 /// Making a filter.
 impl StaticFilter {

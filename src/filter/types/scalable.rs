@@ -181,7 +181,7 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<Scalable, S>;
 built! { ScalableBloom: Scalable; words_per_key }
 inserts! { ScalableBloom: Scalable => Result<bool, InsertError>, Result<usize, InsertError>, by core::convert::identity, again "false" }
 unions! { ScalableBloom: Scalable, "?" }
-stored! { ScalableBloom: Scalable, "?" }
+stored! { ScalableBloom: Scalable }
 
 /// How a chain grows, and up to how many bytes.
 #[doc(hidden)]

@@ -143,7 +143,7 @@ built! { TombstoneBloom: Tombstone; words_per_key, lines_per_key }
 inserts! { TombstoneBloom: Tombstone }
 removes! { TombstoneBloom: Tombstone }
 unions! { TombstoneBloom: Tombstone, "" }
-stored! { TombstoneBloom: Tombstone, "", of one size }
+stored! { TombstoneBloom: Tombstone, of one size }
 
 impl<S> Builder<S> {
     /// The number of distinct keys ever removed, up to which the rate of false negatives holds. 0

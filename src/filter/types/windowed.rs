@@ -225,7 +225,7 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<Windowed, S>;
 built! { WindowedBloom: Windowed; memory_budget, words_per_key, lines_per_key }
 inserts! { WindowedBloom: Windowed }
 unions! { WindowedBloom: Windowed, "" }
-stored! { WindowedBloom: Windowed, "" }
+stored! { WindowedBloom: Windowed }
 
 /// What a window is, besides its size.
 #[doc(hidden)]
