@@ -442,22 +442,22 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
         (
             33,
             &[0],
-            "fingerprints of 0 bits are not supported: choose 10, 12, 16 or 21",
+            "fingerprints of 0 bits are not supported: choose one of [10, 12, 16, 21]",
         ),
         (
             33,
             &[8],
-            "fingerprints of 8 bits are not supported: choose 10, 12, 16 or 21",
+            "fingerprints of 8 bits are not supported: choose one of [10, 12, 16, 21]",
         ),
         (
             33,
             &[255],
-            "fingerprints of 255 bits are not supported: choose 10, 12, 16 or 21",
+            "fingerprints of 255 bits are not supported: choose one of [10, 12, 16, 21]",
         ),
         (40, &[0; 8], &none),
         (40, &(most + 1).to_le_bytes(), &beyond),
-        (40, &1u64.to_le_bytes(), "1 buckets is not an even number"),
-        (40, &27u64.to_le_bytes(), "27 buckets is not an even number"),
+        (40, &1u64.to_le_bytes(), "1 buckets is not a multiple of 2"),
+        (40, &27u64.to_le_bytes(), "27 buckets is not a multiple of 2"),
         (40, &40u64.to_le_bytes(), "the header declares a length of "),
     ];
     assert_absurd(&small_cuckoo(), cases);
@@ -535,8 +535,8 @@ fn every_absurd_field_of_a_d_left_filter_is_an_error() {
         &small_d_left(),
         &[
             (32, &[0], "unsupported layout version 0; this release reads version 1"),
-            (33, &[13], "the bits of a remainder, 13, is not in 14 to 14"),
-            (33, &[15], "the bits of a remainder, 15, is not in 14 to 14"),
+            (33, &[13], "remainders of 13 bits are not supported: choose one of [14]"),
+            (33, &[15], "remainders of 15 bits are not supported: choose one of [14]"),
             (40, &[0; 8], &none),
             (40, &(MOST_LINES + 1).to_le_bytes(), &beyond),
             (

@@ -16,56 +16,60 @@ use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, Sna
 use crate::filter::Statistics;
 use crate::filter::parts::stripes::{AllHeld, Stripes};
 use crate::filter::traits::{Count, Encode, Engine, FixedSize, Insert, Planned, Remove};
-use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
+use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use crate::kernel::Plan;
 use crate::kernel::plan::AccessPlan;
 use crate::words::bits::{self, Hint, Load};
+use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 use core::iter::repeat;
+use core::{fmt, slice};
 
 /// A table of buckets with slots.
 pub(crate) trait Slots: Sized {
     const TYPE: &'static str;
     const KIND: Kind;
-    /// The words of memory for each bucket of the header, at most.
-    const WORDS: usize;
+    /// What a slot holds of a key, in messages.
+    const FINGERPRINTS: &'static str;
     /// Lines that a key touches.
     const LINES: usize;
+    /// Words of a bucket.
+    const WORDS: usize;
+    /// The number of buckets is a multiple of this.
+    const MULTIPLE: usize;
 
     /// The places where a key can be.
     type Address: Copy;
-    /// The shape of the buckets, and how many there are.
-    type Buckets: Copy;
+    /// The division of a bucket into slots.
+    type Shape: Copy + 'static;
+    /// All shapes, those of the longest fingerprints last.
+    const SHAPES: &'static [Self::Shape];
 
-    /// The plan for what a builder was asked for, and the number of keys that it is for.
-    /// (`fingerprint_bits` may be given for a table that has several lengths.)
-    fn solve(request: Request, fingerprint_bits: Option<usize>) -> Result<(Self::Buckets, usize), BuildErrorKind>;
+    fn fingerprint_bits(shape: Self::Shape) -> u32;
 
-    /// An empty table.
-    fn new(buckets: Self::Buckets) -> Result<Self, BuildError>;
+    /// Slots of a bucket.
+    fn slots_of(shape: Self::Shape) -> usize;
 
-    fn buckets(&self) -> Self::Buckets;
+    fn max_copies(shape: Self::Shape) -> usize;
 
-    fn slots_of(buckets: Self::Buckets) -> usize;
+    /// The part of the slots that the expected keys take.
+    fn planned_load(shape: Self::Shape) -> f64;
 
-    fn max_copies(buckets: Self::Buckets) -> usize;
+    /// Buckets beyond the planned load.
+    fn spare(_: Self::Shape) -> usize {
+        0
+    }
 
     /// The false-positive rate when this part of the slots is occupied.
-    fn rate_at(buckets: Self::Buckets, load: f64) -> f64;
+    fn rate_at(shape: Self::Shape, load: f64) -> f64;
 
-    /// The bits of a fingerprint, and the number of buckets.
-    fn to_header(buckets: Self::Buckets) -> (u8, usize);
+    /// An empty table in this memory, whose words are all 0.
+    fn new(shape: Self::Shape, words: Words<AtomicU64>, stripes: Stripes) -> Self;
 
-    /// The buckets that a header declares, and the most keys that a builder plans for them.
-    fn of_header(bits: u8, buckets: usize) -> Result<(Self::Buckets, usize), SnapshotErrorKind>;
-
-    /// The words of a snapshot.
-    fn words_of(buckets: Self::Buckets) -> usize;
-
-    fn bytes_of(buckets: Self::Buckets) -> usize;
+    fn shape(&self) -> Self::Shape;
 
     /// Fails if the words, read from a snapshot, are not those of a table.
     fn check(&self) -> Result<(), SnapshotErrorKind>;
@@ -121,12 +125,132 @@ pub(crate) enum Refused {
     Full,
 }
 
-/// The error for a rate that `fingerprints` of this many bits do not reach.
-pub(crate) fn too_short(rate: f64, fingerprints: &str, bits: u32) -> BuildErrorKind {
-    BuildErrorKind::Setting(format!(
-        "a false-positive rate of {rate:e} with {fingerprints} of {bits} bits takes more than the limit of \
-         {MAX_BITS_PER_KEY} bits per key"
-    ))
+/// The shape and the number of buckets for what a builder was asked for, and the number of keys that
+/// they are for.
+fn solve<T: Slots>(
+    request: Request,
+    fingerprint_bits: Option<usize>,
+) -> Result<(T::Shape, usize, usize), BuildErrorKind> {
+    request.check()?;
+    let shapes = match fingerprint_bits {
+        Some(bits) => slice::from_ref(shape_of::<T>(bits).map_err(BuildErrorKind::Setting)?),
+        None => T::SHAPES,
+    };
+    let (keys, budget) = (
+        request.keys.map(|keys| keys.max(1)),
+        request.budget.map(buckets_in::<T>),
+    );
+    // Without a rate, the rate of the given fingerprints. If no fingerprints are given either, 1%.
+    let rate = match (
+        request.rate,
+        keys.is_some() && budget.is_some() || fingerprint_bits.is_some(),
+    ) {
+        (None, false) => Some(0.01),
+        (rate, _) => rate,
+    };
+    let load = |shape| rate.map_or(T::planned_load(shape), |rate| load_for::<T>(shape, rate));
+    let filled = |shape: &T::Shape| T::slots_of(*shape) as f64 * load(*shape);
+    let best = shapes.iter().max_by(|a, b| filled(a).total_cmp(&filled(b)));
+    let best = *best.expect("there are shapes");
+    if (64 * T::WORDS) as f64 > MAX_BITS_PER_KEY as f64 * filled(&best) {
+        let rate = rate.expect("without one the load is the planned one");
+        return Err(BuildErrorKind::Setting(format!(
+            "a false-positive rate of {rate:e} with {} of {} bits takes more than the limit of {MAX_BITS_PER_KEY} bits \
+             per key",
+            T::FINGERPRINTS,
+            T::fingerprint_bits(best)
+        )));
+    }
+    let over_budget = |buckets| BuildErrorKind::OverBudget {
+        needed: bytes_of::<T>(buckets),
+        limit: request.budget.unwrap_or(0),
+    };
+    match (keys, budget) {
+        (_, Some(0)) => Err(over_budget(T::MULTIPLE)),
+        (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+        (None, Some(buckets)) => Ok((best, buckets, keys_in::<T>(best, buckets, load(best)).max(1))),
+        (Some(keys), Some(buckets)) if request.rate.is_none() => {
+            // The longest fingerprints that fit.
+            let mut longest_first = shapes.iter().rev();
+            match longest_first.find(|shape| keys_in::<T>(**shape, buckets, load(**shape)) >= keys) {
+                Some(shape) => Ok((*shape, buckets, keys)),
+                None => Err(over_budget(buckets_for::<T>(best, keys, load(best)) as usize)),
+            }
+        }
+        (Some(keys), limit) => {
+            let buckets = buckets_for::<T>(best, keys, load(best));
+            if buckets >= (isize::MAX as usize / (16 * T::WORDS)) as f64 {
+                let rate = T::rate_at(best, load(best));
+                return Err(BuildErrorKind::TooLarge { keys, rate });
+            }
+            let buckets = buckets as usize;
+            if limit.is_some_and(|limit| buckets > limit) {
+                return Err(over_budget(buckets));
+            }
+            Ok((best, buckets, keys))
+        }
+    }
+}
+
+/// The shape with fingerprints of this many bits, or the problem that there is none.
+fn shape_of<T: Slots>(bits: usize) -> Result<&'static T::Shape, String> {
+    let has = |shape: &&T::Shape| T::fingerprint_bits(**shape) as usize == bits;
+    T::SHAPES.iter().find(has).ok_or_else(|| {
+        let choices: Vec<_> = T::SHAPES.iter().map(|shape| T::fingerprint_bits(*shape)).collect();
+        format!(
+            "{} of {bits} bits are not supported: choose one of {choices:?}",
+            T::FINGERPRINTS
+        )
+    })
+}
+
+/// The most of the planned load at which the rate holds.
+pub(crate) fn load_for<T: Slots>(shape: T::Shape, rate: f64) -> f64 {
+    if T::rate_at(shape, T::planned_load(shape)) <= rate {
+        return T::planned_load(shape);
+    }
+    // Linear up to a percent, which a few corrections remove.
+    let mut load = 0.0;
+    for _ in 0..8 {
+        load += (rate - T::rate_at(shape, load)) / T::rate_at(shape, 1.0);
+    }
+    load
+}
+
+/// The number of keys that this many buckets are planned for.
+fn keys_in<T: Slots>(shape: T::Shape, buckets: usize, load: f64) -> usize {
+    (buckets.saturating_sub(T::spare(shape)) as f64 * T::slots_of(shape) as f64 * load) as usize
+}
+
+/// The number of buckets for this many keys.
+fn buckets_for<T: Slots>(shape: T::Shape, keys: usize, load: f64) -> f64 {
+    let multiple = T::MULTIPLE as f64;
+    let buckets = keys as f64 / (T::slots_of(shape) as f64 * load) + T::spare(shape) as f64;
+    let buckets = multiple * ceil(buckets / multiple);
+    // One more multiple where rounding errors left `keys` short.
+    let short = buckets < 1e15 && keys_in::<T>(shape, buckets as usize, load) < keys;
+    if short { buckets + multiple } else { buckets }
+}
+
+/// Bytes of this many buckets and their stripes.
+fn bytes_of<T: Slots>(buckets: usize) -> usize {
+    let words = buckets.saturating_mul(T::WORDS);
+    words.saturating_add(Stripes::number(words)).saturating_mul(8)
+}
+
+/// The most buckets that fit into this many bytes with their stripes.
+fn buckets_in<T: Slots>(bytes: usize) -> usize {
+    let words = bytes / 8;
+    // The stripes for this many words are enough for fewer.
+    (words - Stripes::number(words)) / T::WORDS / T::MULTIPLE * T::MULTIPLE
+}
+
+/// A table of this many buckets, at least one.
+pub(crate) fn empty<T: Slots>(shape: T::Shape, buckets: usize) -> Result<T, BuildError> {
+    let words = buckets.checked_mul(T::WORDS).and_then(Words::new);
+    let words = words.ok_or_else(|| BuildError::out_of_memory(buckets.saturating_mul(8 * T::WORDS)))?;
+    let stripes = Stripes::new(words.len())?;
+    Ok(T::new(shape, words, stripes))
 }
 
 /// Numbers for tests, by a linear congruence: their highest bits are random.
@@ -170,7 +294,7 @@ impl<T: Slots> Engine for Bucketed<T> {
     }
 
     fn memory_bytes(&self) -> usize {
-        T::bytes_of(self.table.buckets())
+        bytes_of::<T>(self.buckets())
     }
 
     fn is_empty(&self) -> bool {
@@ -180,23 +304,22 @@ impl<T: Slots> Engine for Bucketed<T> {
     }
 
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        let buckets = self.table.buckets();
-        let load = keys as f64 / T::slots_of(buckets) as f64;
-        T::rate_at(buckets, f64::min(load, 1.0))
+        let load = keys as f64 / self.slots() as f64;
+        T::rate_at(self.table.shape(), f64::min(load, 1.0))
     }
 
     fn statistics(&self) -> Statistics {
-        let (buckets, (slots, len)) = (self.table.buckets(), self.table.occupied());
-        let fill_ratio = slots as f64 / T::slots_of(buckets) as f64;
+        let (slots, len) = self.table.occupied();
+        let fill_ratio = slots as f64 / self.slots() as f64;
         Statistics {
             fill_ratio,
             len,
-            false_positive_rate: T::rate_at(buckets, fill_ratio),
+            false_positive_rate: T::rate_at(self.table.shape(), fill_ratio),
         }
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
-        let mut table = T::new(self.table.buckets())?;
+        let mut table: T = empty(self.table.shape(), self.buckets())?;
         let held = self.table.hold();
         table.store(0, self.table.words());
         bits::acquire();
@@ -205,23 +328,21 @@ impl<T: Slots> Engine for Bucketed<T> {
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        let buckets = self.table.buckets();
-        f.field("fingerprint_bits", &T::to_header(buckets).0)
+        f.field("fingerprint_bits", &T::fingerprint_bits(self.table.shape()))
             .field("len", &self.table.occupied().1)
-            .field("slots", &T::slots_of(buckets));
+            .field("slots", &self.slots());
     }
 }
 
 #[expect(private_bounds, reason = "its methods are private")]
 impl<T: Slots> Bucketed<T> {
-    /// Bytes of the buckets alone.
-    fn bytes(&self) -> usize {
-        8 * T::words_of(self.table.buckets())
+    fn buckets(&self) -> usize {
+        self.table.memory().0.len() / T::WORDS
     }
 
     #[inline(always)]
     fn access(&self, of: impl Fn(usize, usize) -> AccessPlan) -> AccessPlan {
-        of(self.bytes(), T::LINES)
+        of(size_of_val(self.table.memory().0), T::LINES)
     }
 
     /// Calls `work(start, addresses)` for every tile of hashes, until it returns false.
@@ -240,8 +361,8 @@ impl<T: Slots> Planned for Bucketed<T> {
     type Options = Option<usize>;
 
     fn build(request: Request, fingerprint_bits: Option<usize>) -> Result<Self, BuildError> {
-        let (buckets, expected_keys) = T::solve(request, fingerprint_bits).map_err(BuildError)?;
-        let table = T::new(buckets)?;
+        let (shape, buckets, expected_keys) = solve::<T>(request, fingerprint_bits).map_err(BuildError)?;
+        let table = empty(shape, buckets)?;
         Ok(Self { table, expected_keys })
     }
 }
@@ -251,7 +372,7 @@ fn insert_address<T: Slots>(engine: &Bucketed<T>, address: &T::Address) -> Resul
     engine.table.insert(address).map_err(|refused| match refused {
         Refused::Full => T::full(engine.expected_keys),
         Refused::Copies => InsertErrorKind::Copies {
-            limit: T::max_copies(engine.table.buckets()),
+            limit: T::max_copies(engine.table.shape()),
         },
     })
 }
@@ -326,11 +447,11 @@ impl<T: Slots> Count for Bucketed<T> {
     }
 
     fn slots(&self) -> usize {
-        T::slots_of(self.table.buckets())
+        self.buckets() * T::slots_of(self.table.shape())
     }
 
     fn max_copies(&self) -> usize {
-        T::max_copies(self.table.buckets())
+        T::max_copies(self.table.shape())
     }
 }
 
@@ -341,25 +462,34 @@ impl<T: Slots> Encode for Bucketed<T> {
     const HELD: bool = true;
 
     fn snapshot_bytes(&self) -> usize {
-        snapshot_bytes(T::words_of(self.table.buckets()))
+        snapshot_bytes(self.table.memory().0.len())
     }
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
         let _held = self.table.hold();
-        let buckets = self.table.buckets();
-        let words = T::words_of(buckets);
-        let header = OwnHeader::of_buckets(T::KIND, hashing, words, T::to_header(buckets), self.expected_keys);
+        let words = self.table.memory().0.len();
+        let buckets = (T::fingerprint_bits(self.table.shape()) as u8, self.buckets());
+        let header = OwnHeader::of_buckets(T::KIND, hashing, words, buckets, self.expected_keys);
         write_words(out, &header.to_bytes(), words, self.table.words())
     }
 
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, T::KIND)?;
         hasher(header.hashing)?;
-        let (buckets, expected_keys) = header.buckets(MOST_WORDS / T::WORDS as u64, T::of_header)?;
-        let words = T::words_of(buckets);
+        let plan = |bits: u8, buckets| {
+            let shape = *shape_of::<T>(bits.into()).map_err(SnapshotErrorKind::Invalid)?;
+            if buckets % T::MULTIPLE != 0 {
+                let problem = format!("{buckets} buckets is not a multiple of {}", T::MULTIPLE);
+                return Err(SnapshotErrorKind::Invalid(problem));
+            }
+            let most_keys = keys_in::<T>(shape, buckets, T::planned_load(shape)).max(1);
+            Ok(((shape, buckets), most_keys))
+        };
+        let ((shape, buckets), expected_keys) = header.buckets(MOST_WORDS / T::WORDS as u64, plan)?;
+        let words = buckets * T::WORDS;
         header.check_words(words)?;
-        admit(input, header.len as usize, T::bytes_of(buckets) as u64, limit)?;
-        let mut table = T::new(buckets).map_err(SnapshotErrorKind::OutOfMemory)?;
+        admit(input, header.len as usize, bytes_of::<T>(buckets) as u64, limit)?;
+        let mut table: T = empty(shape, buckets).map_err(SnapshotErrorKind::OutOfMemory)?;
         read_words(input, &header.to_bytes(), words, &mut |first, words| {
             table.store(first, words.iter().map(Load::load));
         })?;

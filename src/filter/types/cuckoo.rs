@@ -160,6 +160,6 @@ impl<S> Filter<Cuckoo, S> {
     /// ```
     #[must_use]
     pub fn fingerprint_bits(&self) -> usize {
-        self.engine.table.buckets().0.fingerprint_bits as usize
+        self.engine.table.shape().fingerprint_bits as usize
     }
 }

@@ -1,6 +1,6 @@
 //! The shared buckets of the d-left filter: find a key's cell, increment and decrement its count,
-//! make a cell. Also the arithmetic of a word of four cells, and of the number of buckets for a
-//! number of keys. Takes hashes from `slots.rs`. This file argues about races.
+//! make a cell. Also the arithmetic of a word of four cells. Takes hashes from `slots.rs`. This file
+//! argues about races.
 //!
 //! # Addresses
 //!
@@ -29,13 +29,11 @@
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the cells, and what hands them on orders them |
 
-use crate::codec::{Kind, in_range};
-use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
-use crate::filter::parts::slots::{Refused, Slots, too_short};
+use crate::codec::Kind;
+use crate::error::{InsertErrorKind, SnapshotErrorKind};
+use crate::filter::parts::slots::{Refused, Slots};
 use crate::filter::parts::stripes::Stripes;
-use crate::geometry::layout::LINE_BYTES;
 use crate::geometry::pattern::block;
-use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use crate::kernel::plan::TILE;
 use crate::words::bits::Hint;
 use crate::words::chunks::as_chunks;
@@ -48,8 +46,7 @@ const SUBTABLES: usize = 4;
 /// Words of a bucket, and cells of a word.
 const BUCKET_WORDS: usize = 2;
 const WORD_CELLS: u32 = 4;
-/// Bits of a cell, and of its remainder.
-const CELL_BITS: u32 = 16;
+/// Bits of a remainder.
 const REMAINDER_BITS: u32 = 14;
 /// Words of a key's buckets: one bucket in each subtable.
 const WORDS_PER_KEY: usize = SUBTABLES * BUCKET_WORDS;
@@ -251,106 +248,50 @@ impl DLeftTable {
 impl Slots for DLeftTable {
     const TYPE: &'static str = "DLeftFilter";
     const KIND: Kind = Kind::DLeft;
-    const WORDS: usize = WORDS_PER_KEY;
+    const FINGERPRINTS: &'static str = "remainders";
     const LINES: usize = SUBTABLES;
+    /// A bucket in each subtable.
+    const WORDS: usize = WORDS_PER_KEY;
+    const MULTIPLE: usize = 1;
     type Address = DLeftAddress;
-    /// The number of buckets in each subtable, not 0.
-    type Buckets = usize;
+    type Shape = ();
+    const SHAPES: &'static [()] = &[()];
 
-    fn solve(request: Request, _: Option<usize>) -> Result<(usize, usize), BuildErrorKind> {
-        request.check()?;
-        let load = request
-            .rate
-            .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
-        if f64::from(CELL_BITS) > MAX_BITS_PER_KEY as f64 * load {
-            return Err(too_short(request.rate.unwrap_or(0.0), "remainders", REMAINDER_BITS));
-        }
-        let over_budget = |needed| BuildErrorKind::OverBudget {
-            needed,
-            limit: request.budget.unwrap_or(0),
-        };
-        if request.budget.is_some_and(|bytes| bytes < LEAST_BYTES) {
-            return Err(over_budget(LEAST_BYTES));
-        }
-        let buckets_for = |keys: usize| {
-            let buckets = ceil(keys as f64 / (CELLS_PER_KEY as f64 * load));
-            // One more where rounding left `keys` short.
-            let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
-            if short { buckets + 1.0 } else { buckets }
-        };
-        match (request.keys.map(|keys| keys.max(1)), request.budget.map(buckets_in)) {
-            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
-            (None, Some(buckets)) => Ok((buckets, keys_of(buckets, load))),
-            // The whole budget, for the best rate.
-            (Some(keys), Some(buckets)) if request.rate.is_none() => {
-                if keys_of(buckets, load) < keys {
-                    return Err(over_budget(bytes_of(buckets_for(keys) as usize)));
-                }
-                Ok((buckets, keys))
-            }
-            (Some(keys), limit) => {
-                let buckets = buckets_for(keys);
-                if buckets >= (isize::MAX as usize / (2 * BYTES_PER_KEY)) as f64 {
-                    let rate = rate_at(load);
-                    return Err(BuildErrorKind::TooLarge { keys, rate });
-                }
-                let buckets = buckets as usize;
-                if limit.is_some_and(|limit| buckets > limit) {
-                    return Err(over_budget(bytes_of(buckets)));
-                }
-                Ok((buckets, keys))
-            }
-        }
+    fn fingerprint_bits((): ()) -> u32 {
+        REMAINDER_BITS
     }
 
-    fn new(buckets: usize) -> Result<Self, BuildError> {
-        let words = buckets.checked_mul(WORDS_PER_KEY);
-        let words = words
-            .and_then(Words::new)
-            .ok_or(BuildError(BuildErrorKind::OutOfMemory {
-                bytes: buckets.saturating_mul(LINE_BYTES),
-            }))?;
-        let stripes = Stripes::new(words.len())?;
-        Ok(Self {
-            words,
-            stripes,
-            buckets,
-        })
+    fn slots_of((): ()) -> usize {
+        CELLS_PER_KEY
     }
 
-    fn buckets(&self) -> usize {
-        self.buckets
-    }
-
-    fn slots_of(buckets: usize) -> usize {
-        CELLS_PER_KEY * buckets
-    }
-
-    fn max_copies(_: usize) -> usize {
+    fn max_copies((): ()) -> usize {
         MAX_COUNT as usize
     }
 
-    fn rate_at(_: usize, load: f64) -> f64 {
-        rate_at(load)
+    /// If keys only come, the first key without room comes at 88%, in filters of 32 and of 256
+    /// million cells (the worst of 400 small ones: 90%). If keys come and go, the buckets get less
+    /// even: in a filter of half a million cells, 3.4 million keys replaced others, and 550 of them
+    /// found no room at a load of 85%, one at 82%, and none at 80%.
+    fn planned_load((): ()) -> f64 {
+        0.8
     }
 
-    fn to_header(buckets: usize) -> (u8, usize) {
-        (REMAINDER_BITS as u8, buckets)
+    /// An absent key's four buckets hold `32 * load` keys, and each has the same remainder with a
+    /// chance of `1 / 2^14`.
+    fn rate_at((): (), load: f64) -> f64 {
+        CELLS_PER_KEY as f64 * load / (1u64 << REMAINDER_BITS) as f64
     }
 
-    fn of_header(bits: u8, buckets: usize) -> Result<(usize, usize), SnapshotErrorKind> {
-        let remainder = REMAINDER_BITS as u8;
-        in_range("the bits of a remainder", bits, remainder..=remainder)?;
-        Ok((buckets, keys_of(buckets, PLANNED_LOAD)))
+    fn new((): (), words: Words<AtomicU64>, stripes: Stripes) -> Self {
+        Self {
+            buckets: words.len() / WORDS_PER_KEY,
+            words,
+            stripes,
+        }
     }
 
-    fn words_of(buckets: usize) -> usize {
-        WORDS_PER_KEY * buckets
-    }
-
-    fn bytes_of(buckets: usize) -> usize {
-        bytes_of(buckets)
-    }
+    fn shape(&self) {}
 
     /// Fails if an empty cell has a remainder, which would mix with a key's. Fails if a key has
     /// several cells, since one would stay when the key is removed.
@@ -472,45 +413,10 @@ const fn mix(remainder: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The planned load, as a part of the cells. If keys only come, the first key without room comes at
-/// 88%, in filters of 32 and of 256 million cells (the worst of 400 small ones: 90%). If keys come
-/// and go, the buckets get less even: in a filter of half a million cells, 3.4 million keys
-/// replaced others, and 550 of them found no room at a load of 85%, one at 82%, and none at 80%.
-const PLANNED_LOAD: f64 = 0.8;
-
-/// The false-positive rate with this part of the cells occupied: an absent key's four buckets hold
-/// `32 * load` keys, and each has the same remainder with a chance of `1 / 2^14`.
-fn rate_at(load: f64) -> f64 {
-    CELLS_PER_KEY as f64 * load / (1u64 << REMAINDER_BITS) as f64
-}
-
-/// Bytes of a key's buckets.
-const BYTES_PER_KEY: usize = 8 * WORDS_PER_KEY;
-
-/// The number of keys that this many buckets are planned for at this load.
-fn keys_of(buckets: usize, load: f64) -> usize {
-    (buckets as f64 * CELLS_PER_KEY as f64 * load) as usize
-}
-
-/// The bytes of one bucket in each subtable, and of a stripe.
-const LEAST_BYTES: usize = BYTES_PER_KEY + 8;
-
-/// The bytes of this many buckets in each subtable, and of their stripes.
-fn bytes_of(buckets: usize) -> usize {
-    let words = buckets.saturating_mul(WORDS_PER_KEY);
-    words.saturating_add(Stripes::number(words)).saturating_mul(8)
-}
-
-/// The most buckets that fit into this many bytes with their stripes.
-fn buckets_in(bytes: usize) -> usize {
-    // The stripes for this many words are enough for fewer.
-    (bytes - 8 * Stripes::number(bytes / 8)) / BYTES_PER_KEY
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::parts::slots::random;
+    use crate::filter::parts::slots::{empty, random};
 
     /// Compared with one cell after another, for words of every kind.
     #[test]
@@ -554,7 +460,7 @@ mod tests {
     #[test]
     fn each_subtable_is_a_permutation() {
         let buckets = 7;
-        let cells = DLeftTable::new(buckets).unwrap();
+        let cells: DLeftTable = empty((), buckets).unwrap();
         let mut seen = alloc::vec![false; (SUBTABLES * buckets) << REMAINDER_BITS];
         for q in 0..buckets as u64 {
             for r in 0..1u64 << REMAINDER_BITS {
