@@ -253,9 +253,9 @@ impl AnyFilter {
     fn no_keys(&self) -> IncompatibleError {
         IncompatibleError(match self.hasher() {
             None => "a ConcurrentBitmap holds numbers, not keys".into(),
-            Some(AnyHasher::Unknown(hasher)) => format!(
-                "the keys are hashed by {}, which is not in the snapshot: read it with its hasher, or look up hashes",
-                hasher.identity()
+            Some(AnyHasher::Unknown { identity, .. }) => format!(
+                "the keys are hashed by {identity}, which is not in the snapshot: read it with its hasher, or look up \
+                 hashes"
             ),
             Some(_) => "the filter takes hashes, not keys: its hasher is Prehashed".into(),
         })
@@ -369,8 +369,7 @@ impl AnyFilter {
             keys: &[K],
         ) -> Result<usize, InsertError> {
             let isa = filter.isa;
-            let inserted = filter.engine.insert_source(&HashedKeys { hasher, isa, keys });
-            inserted.map_err(Into::into)
+            of_any(filter.engine.insert_source(&HashedKeys { hasher, isa, keys }))
         }
         let hasher = self.key_hasher().map_err(|error| InsertError {
             kind: InsertErrorKind::NotTaken(error.0),
@@ -390,7 +389,7 @@ impl AnyFilter {
     pub fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
         each!(
             self,
-            filter => Insert::insert_hash(filter, hash).map_err(Into::into),
+            filter => of_any(Insert::insert_hash(filter, hash)),
             _filter => takes_none(1).map(|_| false),
             bits => bits.insert(hash).map_err(out_of_bounds)
         )
@@ -401,11 +400,17 @@ impl AnyFilter {
     pub fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
         each!(
             self,
-            filter => Insert::insert_hashes(filter, hashes).map_err(Into::into),
+            filter => of_any(Insert::insert_hashes(filter, hashes)),
             _filter => takes_none(hashes.len()),
             bits => bits.insert_batch(hashes).map_err(out_of_bounds)
         )
     }
+}
+
+/// The answer, with the error of all types.
+#[inline]
+fn of_any<T>(answer: Result<T, impl Into<InsertError>>) -> Result<T, InsertError> {
+    answer.map_err(Into::into)
 }
 
 /// The answer of a filter that does not change.

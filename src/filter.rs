@@ -81,8 +81,7 @@ use crate::kernel::Isa;
 /// # When a filter is overfull
 ///
 /// Beyond its expected keys, a Bloom filter goes on to take keys, and its rate rises without a
-/// word: planned for 1%, it is 11% at twice the keys and 70% at five times. A program that drops
-/// what the filter takes for known then drops nearly everything. So let it ask
+/// word: planned for 1%, it is 11% at twice the keys and 70% at five times. So let the program ask
 /// [`is_overfull`](Self::is_overfull) from time to time, and raise an alarm. Then:
 ///
 /// - **Rebuild.** If the keys are at hand, insert them into a larger filter and swap the two. (A
@@ -112,21 +111,18 @@ use crate::kernel::Isa;
 /// # Folds
 ///
 /// A [fold](crate::ConcurrentBloom::fold) makes a filter smaller without its keys. The filter is
-/// then, bit for bit, the one that the same inserts would have made with so many blocks.
-///
-/// The expected keys are divided too, so that the promised rate stays. The keys that are in stay
-/// in: if they were more than that, the filter [is overfull](Self::is_overfull) now.
+/// then, bit for bit, the one that the same inserts would have made with so many blocks. The
+/// expected keys are divided too, so that the promised rate stays: if the filter has more keys than
+/// that, it [is overfull](Self::is_overfull) now.
 ///
 /// A filter of 2^n bytes can be halved until one block is left, or two with two lines per key. Any
-/// other filter has the factors that its number of blocks happens to have.
+/// other filter has the factors that its number of blocks happens to have. The content moves to new
+/// memory, and the old memory is freed at the end.
 ///
-/// The content moves to new memory. The old memory is freed at the end, so both are there for a
-/// while.
-///
-/// [`fold_to_rate`](crate::ConcurrentBloom::fold_to_rate) looks for the factor. It reads the filter
-/// some times: as many as the number of factors has bits. It assumes that the rate grows with the
-/// factor. That holds if each factor divides the next one, as in a filter of 2^n bytes. Otherwise,
-/// with a few keys, a larger factor than the one found may keep the rate too.
+/// [`fold_to_rate`](crate::ConcurrentBloom::fold_to_rate) reads the filter as often as the number
+/// of factors has bits. It assumes that the rate grows with the factor. That holds if each factor
+/// divides the next one, as in a filter of 2^n bytes. Otherwise, with a few keys, a larger factor
+/// than the one found may keep the rate too.
 ///
 /// # Memory ordering
 ///

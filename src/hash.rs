@@ -40,7 +40,7 @@ pub(crate) mod murmur3;
 pub(crate) mod siphash;
 mod typed;
 
-pub use self::any::{AnyHasher, BuiltinHasher, UnknownHasher};
+pub use self::any::{AnyHasher, BuiltinHasher};
 pub use self::murmur3::Murmur3Sink;
 pub use self::typed::OneKeyType;
 use crate::funnel::{Funnel, Sink};

@@ -100,8 +100,15 @@ pub enum AnyHasher {
     Builtin(BuiltinHasher),
     /// The caller hashes the keys.
     Prehashed,
-    /// The snapshot names a hasher that this program was not given.
-    Unknown(UnknownHasher),
+    /// The snapshot names a hasher that this program was not given, such as [`SipHash13`] under a
+    /// key that is not at hand.
+    #[non_exhaustive]
+    Unknown {
+        /// The name of the hasher.
+        identity: Identity,
+        /// The hash of a fixed key, by which reading recognizes the hasher.
+        fingerprint: u64,
+    },
 }
 
 impl AnyHasher {
@@ -131,7 +138,7 @@ impl AnyHasher {
             Identity::Murmur3 { seed } => Murmur3::with_seed(seed).into(),
             Identity::FastHash { seed } => FastHash::with_seed(seed).into(),
             Identity::Prehashed => Self::Prehashed,
-            Identity::SipHash13 | Identity::Other => Self::Unknown(UnknownHasher { identity, fingerprint }),
+            Identity::SipHash13 | Identity::Other => Self::Unknown { identity, fingerprint },
         }
     }
 }
@@ -141,7 +148,7 @@ impl FilterHasher for AnyHasher {
         match self {
             Self::Builtin(hasher) => hasher.identity(),
             Self::Prehashed => Prehashed.identity(),
-            Self::Unknown(hasher) => hasher.identity,
+            Self::Unknown { identity, .. } => *identity,
         }
     }
 
@@ -149,7 +156,7 @@ impl FilterHasher for AnyHasher {
         match self {
             Self::Builtin(hasher) => hasher.fingerprint(),
             Self::Prehashed => Prehashed.fingerprint(),
-            Self::Unknown(hasher) => hasher.fingerprint,
+            Self::Unknown { fingerprint, .. } => *fingerprint,
         }
     }
 }
@@ -187,55 +194,5 @@ impl From<FastHash> for BuiltinHasher {
 impl From<SipHash13> for BuiltinHasher {
     fn from(hasher: SipHash13) -> Self {
         Self::SipHash13(hasher)
-    }
-}
-
-/// The name and the fingerprint of a hasher that only another program has, such as
-/// [`SipHash13`] under a key that is not at hand. Two of them are equal if their snapshots have
-/// the same hasher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownHasher {
-    identity: Identity,
-    fingerprint: u64,
-}
-
-impl UnknownHasher {
-    /// The name of the hasher.
-    ///
-    /// ```
-    /// use lanebloom::codec::Identity;
-    /// use lanebloom::hash::AnyHasher;
-    /// use lanebloom::{AnyFilter, CuckooFilter, SipHash13};
-    ///
-    /// let builder = CuckooFilter::builder().hasher(SipHash13::random());
-    /// let bytes = builder.expected_keys(1000).build()?.to_bytes();
-    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
-    /// let Some(AnyHasher::Unknown(hasher)) = filter.hasher() else { panic!() };
-    /// assert_eq!(hasher.identity(), Identity::SipHash13);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn identity(&self) -> Identity {
-        self.identity
-    }
-
-    /// The hash of a fixed key, by which reading recognizes the hasher.
-    ///
-    /// ```
-    /// use lanebloom::codec::SnapshotHeader;
-    /// use lanebloom::hash::AnyHasher;
-    /// use lanebloom::{AnyFilter, CuckooFilter, SipHash13};
-    ///
-    /// let builder = CuckooFilter::builder().hasher(SipHash13::random());
-    /// let bytes = builder.expected_keys(1000).build()?.to_bytes();
-    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
-    /// let Some(AnyHasher::Unknown(hasher)) = filter.hasher() else { panic!() };
-    /// let header = SnapshotHeader::peek(&bytes)?;
-    /// assert_eq!(hasher.fingerprint(), header.fingerprint);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn fingerprint(&self) -> u64 {
-        self.fingerprint
     }
 }

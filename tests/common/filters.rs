@@ -26,65 +26,68 @@ pub use std::time::Duration;
 #[macro_export]
 macro_rules! for_each_filter {
     ($tests:ident) => {
-        $tests! { concurrent_1: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(1) }
-        [inserts flags extends estimates unites rates stored live fixed proportional] }
-        $tests! { concurrent_2: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(2) }
-        [inserts flags extends estimates unites rates stored live fixed proportional] }
-        $tests! { concurrent_4: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(4) }
-        [inserts flags extends estimates unites rates stored live fixed proportional] }
-        $tests! { concurrent_8: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(8) }
-        [inserts flags extends estimates unites rates stored live fixed proportional] }
-        $tests! { two_lines: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2) }
-        [inserts flags extends estimates unites rates stored live fixed proportional] }
-        $tests! { two_lines_of_2: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2).words_per_key(4) }
-        [inserts flags extends estimates unites rates stored live fixed proportional] }
-        $tests! { two_lines_of_4: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2).words_per_key(8) }
-        [inserts flags extends estimates unites rates stored live fixed proportional] }
-        $tests! { concurrent_siphash: ConcurrentBloom
-        = { ConcurrentBloom::builder().hasher(SipHash13::with_key([7; 16])) }
-        [inserts flags extends estimates unites rates] }
-        $tests! { concurrent_build_hasher: ConcurrentBloom
-        = { ConcurrentBloom::builder().hasher(foldhash::quality::FixedState::with_seed(7)) }
-        [inserts flags extends estimates unites rates] }
-        $tests! { view: BloomView = { ConcurrentBloom::builder() => leaked }
-        [estimates rates] }
-        $tests! { view_two_lines: BloomView = { ConcurrentBloom::builder().lines_per_key(2) => leaked }
-        [estimates rates] }
-        $tests! { counting: CountingBloom = { CountingBloom::builder() }
-        [inserts flags extends removes estimates unites rates stored live guests fixed proportional] }
-        $tests! { counting_1: CountingBloom = { CountingBloom::builder().words_per_key(1) }
-        [inserts flags extends removes estimates unites rates stored live guests fixed proportional] }
-        $tests! { tombstone: TombstoneBloom = { TombstoneBloom::builder().false_negative_rate(1e-4) }
-        [inserts flags extends removes estimates unites rates stored live fixed proportional] }
-        $tests! { tombstone_two_lines: TombstoneBloom = { TombstoneBloom::builder().lines_per_key(2) }
-        [inserts flags extends removes estimates unites rates stored live fixed proportional] }
-        $tests! { cuckoo_10: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(10) }
-        [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { cuckoo_12: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(12) }
-        [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { cuckoo_16: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(16) }
-        [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { cuckoo_21: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(21) }
-        [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { d_left: DLeftFilter = { DLeftFilter::builder() }
-        [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { static_8: StaticFilter = { Static::builder() => frozen }
-        [estimates rates stored fixed proportional] }
-        $tests! { static_11_of_4: StaticFilter = { Static { bits: 11, cells: 4, ..Static::builder() } => frozen }
-        [estimates rates stored fixed proportional] }
-        $tests! { static_view: StaticView = { Static { bits: 16, ..Static::builder() } => shown }
-        [estimates rates] }
-        $tests! { scalable: ScalableBloom = { ScalableBloom::builder().max_layers(6) }
-        [inserts flags estimates unites rates stored live proportional] }
-        $tests! { scalable_grown: ScalableBloom
-        = { ScalableBloom::builder().false_positive_rate(0.05).max_layers(6); for 1 of 8 keys }
-        [unites rates stored live proportional] }
-        $tests! { windowed_by_call: WindowedBloom = { WindowedBloom::builder() }
-        [inserts flags extends estimates unites stored live] }
-        $tests! { windowed_by_number: WindowedBloom = { WindowedBloom::builder().rotate_when_full() }
-        [inserts flags extends estimates unites rates stored live] }
-        $tests! { windowed_by_age: WindowedBloom = { WindowedBloom::builder().window(Duration::from_secs(1 << 20)) }
-        [inserts flags extends estimates unites] }
+        $crate::each_promises! { $tests [inserts flags extends estimates unites rates stored live fixed proportional]
+            concurrent_1: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(1) }
+            concurrent_2: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(2) }
+            concurrent_4: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(4) }
+            concurrent_8: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(8) }
+            two_lines: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2) }
+            two_lines_of_2: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2).words_per_key(4) }
+            two_lines_of_4: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2).words_per_key(8) }
+        }
+        $crate::each_promises! { $tests [inserts flags extends estimates unites rates]
+            concurrent_siphash: ConcurrentBloom = { ConcurrentBloom::builder().hasher(SipHash13::with_key([7; 16])) }
+            concurrent_build_hasher: ConcurrentBloom
+            = { ConcurrentBloom::builder().hasher(foldhash::quality::FixedState::with_seed(7)) }
+        }
+        $crate::each_promises! { $tests [estimates rates]
+            view: BloomView = { ConcurrentBloom::builder() => leaked }
+            view_two_lines: BloomView = { ConcurrentBloom::builder().lines_per_key(2) => leaked }
+            static_view: StaticView = { Static { bits: 16, ..Static::builder() } => shown }
+        }
+        $crate::each_promises! { $tests [inserts flags extends removes estimates unites rates stored live guests fixed proportional]
+            counting: CountingBloom = { CountingBloom::builder() }
+            counting_1: CountingBloom = { CountingBloom::builder().words_per_key(1) }
+        }
+        $crate::each_promises! { $tests [inserts flags extends removes estimates unites rates stored live fixed proportional]
+            tombstone: TombstoneBloom = { TombstoneBloom::builder().false_negative_rate(1e-4) }
+            tombstone_two_lines: TombstoneBloom = { TombstoneBloom::builder().lines_per_key(2) }
+        }
+        $crate::each_promises! { $tests [inserts removes counts fills rates stored live guests fixed proportional]
+            cuckoo_10: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(10) }
+            cuckoo_12: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(12) }
+            cuckoo_16: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(16) }
+            cuckoo_21: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(21) }
+            d_left: DLeftFilter = { DLeftFilter::builder() }
+        }
+        $crate::each_promises! { $tests [estimates rates stored fixed proportional]
+            static_8: StaticFilter = { Static::builder() => frozen }
+            static_11_of_4: StaticFilter = { Static { bits: 11, cells: 4, ..Static::builder() } => frozen }
+        }
+        $crate::each_promises! { $tests [inserts flags estimates unites rates stored live proportional]
+            scalable: ScalableBloom = { ScalableBloom::builder().max_layers(6) }
+        }
+        $crate::each_promises! { $tests [unites rates stored live proportional]
+            scalable_grown: ScalableBloom
+            = { ScalableBloom::builder().false_positive_rate(0.05).max_layers(6); for 1 of 8 keys }
+        }
+        $crate::each_promises! { $tests [inserts flags extends estimates unites stored live]
+            windowed_by_call: WindowedBloom = { WindowedBloom::builder() }
+        }
+        $crate::each_promises! { $tests [inserts flags extends estimates unites rates stored live]
+            windowed_by_number: WindowedBloom = { WindowedBloom::builder().rotate_when_full() }
+        }
+        $crate::each_promises! { $tests [inserts flags extends estimates unites]
+            windowed_by_age: WindowedBloom = { WindowedBloom::builder().window(Duration::from_secs(1 << 20)) }
+        }
+    };
+}
+
+/// Calls `$tests` with each of these filters and the words of all.
+#[macro_export]
+macro_rules! each_promises {
+    ($tests:ident $words:tt $($name:ident: $type:ident = $of:tt)*) => {
+        $($tests! { $name: $type = $of $words })*
     };
 }
 

@@ -223,35 +223,6 @@ fn hashes_at_the_borders_equal_single_calls() {
     }
 }
 
-/// The short constructors make what the builders make.
-#[test]
-fn a_filter_in_one_call_is_the_builders() {
-    use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, TombstoneBloom, WindowedBloom};
-
-    macro_rules! check {
-        ($($filter:ident)*) => {$(
-            for (keys, rate) in [(1, 0.1), (1000, 0.01), (5000, 0.002)] {
-                let short = $filter::with_capacity(keys, rate).unwrap();
-                let built = $filter::builder().expected_keys(keys).false_positive_rate(rate).build().unwrap();
-                assert_eq!(format!("{short:?}"), format!("{built:?}"));
-                assert_eq!((short.expected_keys(), short.memory_bytes()), (keys, built.memory_bytes()));
-                assert!(short.is_empty());
-            }
-            assert!($filter::with_capacity(1000, 0.0).is_err());
-        )*};
-    }
-    check! {
-        ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter DLeftFilter WindowedBloom
-    }
-
-    let keys: Vec<u32> = (0..1000).collect();
-    let filter = ConcurrentBloom::from_keys(&keys, 0.01).unwrap();
-    assert_eq!(filter.expected_keys(), 1000);
-    let one_by_one = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
-    keys.iter().for_each(|key| _ = one_by_one.insert(key));
-    assert!(filter == one_by_one);
-}
-
 /// Every type is made from its keys with the rate that was asked for. A window has them in one
 /// generation, which is large enough.
 #[test]
@@ -276,16 +247,4 @@ fn a_filter_from_keys_has_them_and_the_rate() {
     assert!(scalable == ScalableBloom::builder().build().unwrap());
     let window = WindowedBloom::with_capacity(3000, 0.01).unwrap();
     assert_eq!((window.expected_keys(), window.generations()), (3000, 4));
-}
-
-/// A view is as full as the filter.
-#[test]
-fn figures_are_those_of_the_single_calls() {
-    use lanebloom::BloomView;
-
-    let keys: Vec<u32> = (0..1000).collect();
-    let bloom = ConcurrentBloom::from_keys(&keys, 0.01).unwrap();
-    let bytes = bloom.to_bytes();
-    let (view, _) = BloomView::from_bytes(&bytes).unwrap();
-    assert!(view.statistics() == bloom.statistics() && !view.is_empty());
 }

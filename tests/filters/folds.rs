@@ -2,7 +2,7 @@
 
 use crate::{bloom, counting, numbers};
 use lanebloom::internal::instruction_sets;
-use lanebloom::{BuildError, ConcurrentBloom, CountingBloom};
+use lanebloom::{BuildError, ConcurrentBloom};
 use lanebloom_tests::{LAYOUTS, RATES, hit_rate, lookups_agree};
 
 /// Folded filters beside filters that had so few blocks from the beginning: the same bytes, with
@@ -172,17 +172,10 @@ fn a_fold_to_a_rate_goes_as_far_as_the_rate_allows() {
     for (lines, words) in LAYOUTS {
         folds_to_rate!(lines, |blocks| bloom(blocks, lines, words));
     }
-    folds_to_rate!(1, |blocks| counting(blocks * 4, 4).tap_fold());
-}
-
-/// So that both types have blocks for bits or counters of as many keys.
-trait TapFold {
-    fn tap_fold(self) -> Self;
-}
-
-impl TapFold for CountingBloom {
-    fn tap_fold(mut self) -> Self {
-        self.fold(4).unwrap();
-        self
-    }
+    // So that both types have blocks for bits or counters of as many keys.
+    folds_to_rate!(1, |blocks| {
+        let mut filter = counting(blocks * 4, 4);
+        filter.fold(4).unwrap();
+        filter
+    });
 }

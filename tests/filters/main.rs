@@ -19,9 +19,9 @@ mod sets;
 mod tombstone;
 mod windowed;
 
-use lanebloom::traits::Planned;
+use lanebloom::traits::{Insert, Planned};
 use lanebloom::{Builder, ConcurrentBloom, CountingBloom, Filter};
-use lanebloom_tests::number;
+use lanebloom_tests::{hit_rate, number};
 use proptest::prelude::*;
 
 fn numbers(seed: u64, keys: usize) -> Vec<u64> {
@@ -40,6 +40,29 @@ fn counting(blocks: usize, words: usize) -> CountingBloom {
 
 fn rated<E: Planned>(builder: Builder<E>, keys: usize, rate: f64) -> Filter<E> {
     builder.expected_keys(keys).false_positive_rate(rate).build().unwrap()
+}
+
+/// The rate of a filter with slots that has its expected keys: as measured, by the filter's own
+/// count, by the model, and as asked for.
+fn measure_slots<E: Planned + Insert>(builder: Builder<E>, keys: usize, queries: usize, rate: Option<f64>) {
+    let builder = builder.expected_keys(keys);
+    let builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
+    let filter = builder.build().unwrap();
+    filter.insert_all(0..keys as u64).unwrap();
+    let (measured, exact) = (hit_rate(&filter, queries), filter.current_false_positive_rate());
+    let model = filter.false_positive_rate_at(keys);
+    let sigma = (exact / queries as f64).sqrt();
+    let what = format!("{filter:?}: measured {measured:e}, exact {exact:e}, model {model:e}, sigma {sigma:e}");
+    assert!((measured - exact).abs() <= 4.0 * sigma, "{what}");
+    // Two keys that the filter takes for one may share a slot.
+    assert!(exact <= model && exact > 0.995 * model, "{what}");
+    assert!(
+        rate.is_none_or(|rate| model <= rate && (rate > 0.0123 || model > rate * 0.11)),
+        "{what}"
+    );
+    if std::env::var_os("SHOW_RATES").is_some() {
+        println!("{what}, {:.2} bits per key", filter.bits_per_key());
+    }
 }
 
 /// A step of a filter with slots beside its model.

@@ -56,11 +56,11 @@ impl FilterFile {
         };
         match hasher {
             None => bail!("{}: a ConcurrentBitmap holds numbers, not keys", self.name),
-            Some(AnyHasher::Unknown(unknown)) if unknown.identity() == Identity::SipHash13 => bail!(
+            Some(AnyHasher::Unknown { identity, .. }) if *identity == Identity::SipHash13 => bail!(
                 "{}: its keys are hashed by SipHash-1-3 with a secret key, which is not in the file",
                 self.name
             ),
-            Some(AnyHasher::Unknown(_)) => bail!(
+            Some(AnyHasher::Unknown { .. }) => bail!(
                 "{}: its keys are hashed by a BuildHasher, which only the program that made it has",
                 self.name
             ),

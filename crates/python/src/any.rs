@@ -373,7 +373,7 @@ pub(crate) fn hasher_of(header: &SnapshotHeader, secret: Option<SipHash13>) -> P
     match (header.any_hasher(), secret) {
         (None, _) => Ok(AnyHasher::Prehashed),
         (Some(_), Some(secret)) => Ok(secret.into()),
-        (Some(AnyHasher::Unknown(hasher)), None) => Err(PyValueError::new_err(match hasher.identity() {
+        (Some(AnyHasher::Unknown { identity, .. }), None) => Err(PyValueError::new_err(match identity {
             Identity::SipHash13 => "the filter was made with a secret key: pass it as secret=",
             _ => "the keys are hashed by a function that only the Rust program has that made the filter",
         })),

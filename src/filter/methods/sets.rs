@@ -1,6 +1,5 @@
-//! Two filters, compared and combined as sets of keys: intersection, subset, disjoint sets, and the
-//! numbers of keys that both or either have. `unions.rs` has the union, which more types have. And
-//! folds: a filter becomes one of fewer blocks, without its keys.
+//! Two filters, compared and combined as sets of keys (`unions.rs` has the union, which more types
+//! have). And folds: a filter becomes one of fewer blocks, without its keys.
 //!
 //! `pattern.rs` finds the block of a hash as the floor of `hash * blocks / 2^64`. With `blocks / f`
 //! blocks it is the floor of that block divided by `f`. The pattern in the block does not depend on

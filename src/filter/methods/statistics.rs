@@ -113,10 +113,8 @@ impl<E: Engine, S> Filter<E, S> {
 
     /// Whether the filter is worse than promised: whether its [rate
     /// now](Self::current_false_positive_rate) is above [that for the expected
-    /// keys](Self::false_positive_rate). [What to do then](Self#when-a-filter-is-overfull).
-    ///
-    /// Ask now and then: a Bloom filter takes keys without end, and a full one answers `true` to
-    /// everything. The call reads the whole filter.
+    /// keys](Self::false_positive_rate). [What to do then](Self#when-a-filter-is-overfull). Reads
+    /// the whole filter.
     ///
     /// The rate varies with the keys. So the limit is the rate of `4 * sqrt(n)` keys more than the
     /// expected `n`. A filter with `n` keys stays below it in 999 cases of 1000. With `6 * sqrt(n)`

@@ -7,14 +7,6 @@
 //! was inserted.** The removal of any other key removes another key's fingerprint, at the
 //! false-positive rate.
 //!
-//! # Example
-//!
-//! ```
-//! let sessions = lanebloom::CuckooFilter::with_capacity(1_000_000, 0.01)?;
-//! sessions.insert("session:17")?;
-//! assert!(sessions.contains("session:17"));
-//! assert!(sessions.remove("session:17"));
-//! assert!(!sessions.contains("session:17"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

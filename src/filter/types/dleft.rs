@@ -9,14 +9,6 @@
 //! key that is inserted twice takes one cell. **Remove only what was inserted.** The removal of any
 //! other key decrements another key's count, at the false-positive rate.
 //!
-//! # Example
-//!
-//! ```
-//! let sessions = lanebloom::DLeftFilter::with_capacity(1_000_000, 0.01)?;
-//! sessions.insert("session:17")?;
-//! assert!(sessions.contains("session:17"));
-//! assert!(sessions.remove("session:17"));
-//! assert!(!sessions.contains("session:17"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -269,11 +269,6 @@ impl Engine for Tombstone {
         self.added.false_positive_rate_at(keys)
     }
 
-    fn fill_ratio(&self) -> f64 {
-        let parts = [&self.removed, &self.added];
-        fill_of_all(parts.into_iter().map(|part| (part.fill_ratio(), part)))
-    }
-
     fn statistics(&self) -> Statistics {
         // Reads the filter of added keys last. Beside removes of keys that were just added, the
         // length is then rather too large than too small.
@@ -289,12 +284,6 @@ impl Engine for Tombstone {
 
     fn is_overfull(&self) -> bool {
         self.added.is_overfull() || self.removed.is_overfull()
-    }
-
-    fn estimated_len(&self) -> usize {
-        // In this order, as in `statistics`.
-        let removed = self.removed.estimated_len();
-        self.added.estimated_len().saturating_sub(removed)
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {

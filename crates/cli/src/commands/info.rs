@@ -143,7 +143,9 @@ impl Facts {
         let text = match hasher {
             AnyHasher::Builtin(BuiltinHasher::Murmur3(hasher)) => format!("Murmur3, seed {}", hasher.seed()),
             AnyHasher::Builtin(BuiltinHasher::FastHash(hasher)) => format!("FastHash, seed {}", hasher.seed()),
-            AnyHasher::Unknown(hasher) => format!("{}, fingerprint {:016x}", hasher.identity(), hasher.fingerprint()),
+            AnyHasher::Unknown {
+                identity, fingerprint, ..
+            } => format!("{identity}, fingerprint {fingerprint:016x}"),
             _ => hasher.to_string(),
         };
         self.add("hasher", text);

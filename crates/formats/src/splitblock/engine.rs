@@ -17,7 +17,7 @@ use lanebloom::internal::bounds::{Load, Scratch, Source};
 use lanebloom::internal::{
     AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length, into_ok,
 };
-use lanebloom::traits::{Engine, FixedSize, Insert, Union};
+use lanebloom::traits::{Engine, Insert, Union};
 use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
 
 /// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as [`hash`](super::hash)
@@ -407,8 +407,6 @@ impl Union for SplitBlock<Owned> {
         same
     }
 }
-
-impl FixedSize for SplitBlock<Owned> {}
 
 /// The block of a hash is the floor of its upper half times `blocks / 2^32`. With `blocks / f`
 /// blocks, it is the floor of that block divided by `f`. So `f` neighbouring blocks, united, are

@@ -11,8 +11,6 @@
 //! two buckets. Each of them is the same with a chance of `1 / (2^fingerprint_bits - 1)`. So all of
 //! them differ with the chance `exp(-2 * slots * load / (2^fingerprint_bits - 1))`.
 
-use crate::error::SnapshotErrorKind;
-
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BucketShape {
@@ -91,18 +89,6 @@ impl BucketShape {
     #[inline(always)]
     pub(crate) const fn fingerprint_at(self, word: u64, shift: u32) -> u64 {
         word >> shift & self.fingerprints()
-    }
-
-    /// Fails if any of these buckets has a bit outside its slots.
-    pub(crate) fn check(self, buckets: impl Iterator<Item = u64>) -> Result<(), SnapshotErrorKind> {
-        let slots = self.spread(self.fingerprints());
-        match buckets.zip(0..).find(|(bucket, _)| bucket & !slots != 0) {
-            None => Ok(()),
-            Some((bucket, word)) => Err(SnapshotErrorKind::UnusedBits {
-                word,
-                bits: bucket & !slots,
-            }),
-        }
     }
 
     /// The lowest bit of each slot.

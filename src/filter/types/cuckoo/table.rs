@@ -68,15 +68,6 @@ pub(crate) struct CuckooAddress {
     second: usize,
 }
 
-/// The result of an attempt to make room.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Room {
-    Made,
-    /// Another thread changed a bucket of the path.
-    Disturbed,
-    None,
-}
-
 /// A bucket that a search has reached, the node that it came from, and the slot of that node's
 /// bucket whose fingerprint would move here. All in one word, to keep the list short: 3 bits of the
 /// slot, 12 of the node, and the bucket.
@@ -117,38 +108,30 @@ impl CuckooTable {
         }
     }
 
-    /// Puts the fingerprint into one of its buckets, and moves other fingerprints if it must;
-    /// answers whether there was room.
+    /// Puts the fingerprint into an empty slot of one of its buckets, if there is one.
     #[inline]
-    fn insert_fingerprint(&self, address: CuckooAddress) -> bool {
-        self.put(address.first, address.fingerprint)
-            || self.put(address.second, address.fingerprint)
-            || self.insert_moving(address)
+    fn put_into_either(&self, address: &CuckooAddress) -> bool {
+        self.put(address.first, address.fingerprint) || self.put(address.second, address.fingerprint)
     }
 
+    /// Moves other fingerprints to make room for this one; returns whether there was any.
     #[cold]
-    fn insert_moving(&self, address: CuckooAddress) -> bool {
-        loop {
-            let mut room = self.make_room::<SEARCHED_FIRST>(address);
-            if room == Room::None {
-                room = self.make_room::<SEARCHED>(address);
-            }
-            // Another thread may have taken the new room. Each turn means that some insert
-            // succeeded.
-            if room == Room::None {
-                return false;
-            }
-            if self.put(address.first, address.fingerprint) || self.put(address.second, address.fingerprint) {
+    fn insert_moving(&self, address: &CuckooAddress) -> bool {
+        while self.make_room::<SEARCHED_FIRST>(address) || self.make_room::<SEARCHED>(address) {
+            if self.put_into_either(address) {
                 return true;
             }
+            // Another thread changed a bucket of the path, or has taken the new room. Each turn
+            // means that some insert succeeded.
         }
+        false
     }
 
     /// Takes the fingerprint out of one of its buckets; returns whether it was there.
     fn take(&self, address: &CuckooAddress) -> bool {
         let spread = self.shape.spread(address.fingerprint);
         let _held = self.stripes.hold(address.fingerprint);
-        for bucket in [address.first, address.second] {
+        for bucket in address.buckets() {
             let matches = self.shape.matches(self.words[bucket].load(Ordering::Relaxed), spread);
             if matches != 0 {
                 // Still there: a thread that takes a fingerprint away holds its stripe.
@@ -207,11 +190,12 @@ impl CuckooTable {
     }
 
     /// Searches for the shortest path to an empty slot, breadth first, and moves every fingerprint
-    /// on it one bucket on.
+    /// on it one bucket on, unless another thread changes a bucket of the path. Returns whether
+    /// there was one.
     ///
     /// No path leads through a bucket twice, since a shorter one would exist. (Other threads'
     /// changes can make it seem so; then a move does not happen.)
-    fn make_room<const N: usize>(&self, address: CuckooAddress) -> Room {
+    fn make_room<const N: usize>(&self, address: &CuckooAddress) -> bool {
         let mut nodes = [Node::default(); N];
         nodes[0] = Node::new(address.first, 0, 0);
         nodes[1] = Node::new(address.second, 0, 0);
@@ -220,7 +204,8 @@ impl CuckooTable {
             let bucket = nodes[next].bucket();
             let word = self.words[bucket].load(Ordering::Relaxed);
             if self.shape.matches(word, 0) != 0 {
-                return self.move_along(&nodes, next);
+                self.move_along(&nodes, next);
+                return true;
             }
             let slots = nodes[len..].iter_mut().zip(self.shape.shifts());
             for (slot, (node, shift)) in slots.enumerate() {
@@ -231,23 +216,19 @@ impl CuckooTable {
             }
             next += 1;
         }
-        Room::None
+        false
     }
 
-    fn move_along(&self, nodes: &[Node], mut at: usize) -> Room {
+    fn move_along(&self, nodes: &[Node], mut at: usize) {
         // The first two are the key's own buckets.
         while at >= 2 {
             let node = nodes[at];
             at = node.from();
-            if !self.shift(
-                nodes[at].bucket(),
-                node.slot() * self.shape.fingerprint_bits,
-                node.bucket(),
-            ) {
-                return Room::Disturbed;
+            let shift = node.slot() * self.shape.fingerprint_bits;
+            if !self.shift(nodes[at].bucket(), shift, node.bucket()) {
+                return;
             }
         }
-        Room::Made
     }
 
     #[inline(always)]
@@ -316,7 +297,14 @@ impl Slots for CuckooTable {
 
     /// Any fingerprint may be in any bucket. Only bits outside the slots would be misread.
     fn check(&self) -> Result<(), SnapshotErrorKind> {
-        self.shape.check(self.words())
+        let slots = self.shape.spread(self.shape.fingerprints());
+        match self.words().zip(0..).find(|(bucket, _)| bucket & !slots != 0) {
+            None => Ok(()),
+            Some((bucket, word)) => Err(SnapshotErrorKind::UnusedBits {
+                word,
+                bits: bucket & !slots,
+            }),
+        }
     }
 
     fn memory(&self) -> (&[AtomicU64], &Stripes) {
@@ -378,7 +366,7 @@ impl Slots for CuckooTable {
 
     #[inline]
     fn insert(&self, address: &CuckooAddress) -> Result<(), Refused> {
-        if self.insert_fingerprint(*address) {
+        if self.put_into_either(address) || self.insert_moving(address) {
             Ok(())
         } else if self.copies(address) >= Self::max_copies(self.shape) {
             Err(Refused::Copies)
