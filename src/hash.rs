@@ -49,6 +49,7 @@ use crate::hash::fast::FastSink;
 use crate::hash::siphash::{SipSink, State};
 use crate::kernel::Isa;
 use crate::kernel::hash::{GROUP, HashKernels, TILE};
+use crate::words::scratch::Scratch;
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 
@@ -631,20 +632,13 @@ fn hash_short<K: Funnel, const N: usize>(
             kernels.short(start, width, out, &[]);
         }
     } else {
-        // To clear the space for a whole window takes longer than to hash a few keys.
-        let (mut few, mut many);
-        let high: &mut [u64] = if keys.len() <= 16 {
-            few = [0; 16];
-            &mut few
-        } else {
-            many = [0; TILE];
-            &mut many
-        };
+        let mut space = Scratch::<TILE>::default();
+        let high = space.first(keys.len());
         for ((key, low), high) in keys.iter().zip(&mut *out).zip(&mut *high) {
             (*low, *high) = halves(key);
         }
         if fit {
-            kernels.short(start, width, out, &high[..keys.len()]);
+            kernels.short(start, width, out, high);
         }
     }
     fit

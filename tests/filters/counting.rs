@@ -211,39 +211,12 @@ fn unions_add_up_and_stop_at_15() {
 
 #[test]
 fn what_does_not_fit_is_an_error() {
-    let message = |builder: Builder| builder.build().unwrap_err().to_string();
-    assert!(message(builder()).starts_with("neither expected keys nor a memory budget was given"));
-    for rate in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
-        assert_eq!(
-            message(builder().expected_keys(10).false_positive_rate(rate)),
-            format!("false-positive rate {rate} is not between 0 and 1, both excluded")
-        );
-    }
+    // The limit of counters. (tests/bytes/filter.rs has the errors of all layouts in lines.)
+    let builder_of_one = builder().expected_keys(10).false_positive_rate(1e-4).words_per_key(1);
     assert_eq!(
-        message(
-            builder()
-                .expected_keys(10)
-                .false_positive_rate(1e-3)
-                .words_per_key(1)
-                .memory_budget(8)
-        ),
-        "the memory budget of 8 bytes is less than one block of 64 bytes"
-    );
-    assert_eq!(
-        message(builder().expected_keys(10).false_positive_rate(1e-4).words_per_key(1)),
+        builder_of_one.build().unwrap_err().to_string(),
         "a false-positive rate of 1e-4 with 1 words per key takes more than the limit of 512 bits per key"
     );
-    assert!(
-        message(
-            builder()
-                .expected_keys(1000)
-                .false_positive_rate(0.01)
-                .memory_budget(5000)
-        )
-        .contains("need 5760 bytes")
-    );
-    assert!(message(builder().expected_keys(usize::MAX)).contains("needs more than the addressable memory"));
-    assert!(builder().memory_budget(1 << 58).build().unwrap_err().is_out_of_memory());
 
     let filter = builder().expected_keys(1000).build().unwrap();
     let error = filter

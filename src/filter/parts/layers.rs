@@ -4,6 +4,7 @@
 use crate::chunks::CHUNK;
 use crate::filter::traits::Engine;
 use crate::filter::types::bloom::Bloom;
+use crate::words::scratch::Scratch;
 
 /// The fill of several engines together, from the fill of each.
 pub(crate) fn fill_of_all<'a>(fills: impl Iterator<Item = (f64, &'a Bloom)>) -> f64 {
@@ -31,24 +32,11 @@ pub(crate) fn contains_any<'a>(mut engines: impl Iterator<Item = &'a Bloom>, has
 
 /// Looks hashes up in one engine; combines the words of its answers with those of `answers`.
 pub(crate) fn each_found(one: &Bloom, hashes: &[u64], answers: &mut [u64], combine: impl Fn(&mut u64, &u64)) {
+    let mut space = Scratch::<{ CHUNK / 64 }>::default();
     for (hashes, answers) in hashes.chunks(CHUNK).zip(answers.chunks_mut(CHUNK / 64)) {
-        with_bitmap(answers.len(), |found| {
-            one.contains_bitmap(hashes, found);
-            answers
-                .iter_mut()
-                .zip(found)
-                .for_each(|(answer, found)| combine(answer, found));
-        });
-    }
-}
-
-/// Space for the answers for at most [`CHUNK`] hashes. (Clearing it for all of them takes longer
-/// than the work on a few keys.)
-#[inline]
-pub(crate) fn with_bitmap<R>(words: usize, work: impl FnOnce(&mut [u64]) -> R) -> R {
-    if words <= 1 {
-        work(&mut [0][..words])
-    } else {
-        work(&mut [0; CHUNK / 64][..words])
+        let found = space.first(answers.len());
+        one.contains_bitmap(hashes, found);
+        let pairs = answers.iter_mut().zip(&*found);
+        pairs.for_each(|(answer, found)| combine(answer, found));
     }
 }

@@ -30,30 +30,18 @@ const LOOKS: usize = 64;
 /// patterns of due hashes are as random as others.
 const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// Estimates the fill of filters of one layout.
+/// Estimates the fill of filters that are full at this many distinct keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoadEstimate {
+    keys: usize,
     /// A hash is due if its product with [`SPREAD`] is at most this.
     due: u64,
-    /// The number of lines of a look.
-    sample: Layout,
-    /// The number of keys in these lines when the filter is full.
-    full: f64,
 }
 
 impl LoadEstimate {
-    /// For filters like `filter`, full at this many distinct keys.
-    pub(crate) fn new(filter: &Bloom, keys: usize) -> Self {
-        let layout = filter.layout;
-        let lines = layout.blocks.min(LINES);
-        Self {
-            due: u64::MAX >> (keys / LOOKS).checked_ilog2().unwrap_or(0),
-            sample: Layout {
-                blocks: lines,
-                ..layout
-            },
-            full: keys as f64 * lines as f64 / layout.blocks as f64,
-        }
+    pub(crate) fn new(keys: usize) -> Self {
+        let due = u64::MAX >> (keys / LOOKS).checked_ilog2().unwrap_or(0);
+        Self { keys, due }
     }
 
     /// Whether to look at the [`load_of`](Self::load_of), now that this hash has changed the
@@ -71,32 +59,32 @@ impl LoadEstimate {
     /// The filter's fill: 0 when it is empty, 1 when it has all its keys, and more beyond. The due
     /// `hash` selects the lines.
     pub(crate) fn load_of(&self, filter: &Bloom, hash: u64) -> f64 {
-        keys_in(filter, self.sample, hash) / self.full
+        self.load_by(LINES, filter, hash)
     }
 
     /// [`load_of`](Self::load_of) by more lines, for a filter that is nearly full.
     pub(crate) fn precise_load(&self, filter: &Bloom, hash: u64) -> f64 {
-        let layout = filter.layout;
-        let blocks = layout.blocks.min(MANY_LINES);
-        let keys = keys_in(filter, Layout { blocks, ..layout }, hash);
-        keys / self.full * self.sample.blocks as f64 / blocks as f64
+        self.load_by(MANY_LINES, filter, hash)
     }
-}
 
-/// The number of keys in some lines of the filter, which `hash` selects: as many as `sample` has.
-fn keys_in(filter: &Bloom, sample: Layout, hash: u64) -> f64 {
-    let lines = sample.blocks;
-    let places = (filter.words.bits.blocks() - lines + 1) as u128;
-    let first = ((u128::from(hash) * places) >> 64) as usize;
-    let mut ones = 0;
-    // From a copy, whose bits the compiler counts in vectors.
-    let mut copy = [0; 16 * LINE_WORDS];
-    for from in (0..lines).step_by(copy.len() / LINE_WORDS) {
-        let copy = &mut copy[..((lines - from) * LINE_WORDS).min(16 * LINE_WORDS)];
-        filter.words.bits.copy(first + from, copy);
-        ones += copy.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+    fn load_by(&self, most: usize, filter: &Bloom, hash: u64) -> f64 {
+        let blocks = filter.layout.blocks;
+        let lines = blocks.min(most);
+        let first = ((u128::from(hash) * (blocks - lines + 1) as u128) >> 64) as usize;
+        let mut ones = 0;
+        // From a copy, whose bits the compiler counts in vectors.
+        let mut copy = [0; 16 * LINE_WORDS];
+        for from in (0..lines).step_by(copy.len() / LINE_WORDS) {
+            let copy = &mut copy[..((lines - from) * LINE_WORDS).min(16 * LINE_WORDS)];
+            filter.words.bits.copy(first + from, copy);
+            ones += copy.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        }
+        let sample = Layout {
+            blocks: lines,
+            ..filter.layout
+        };
+        sample.keys_for(ones) as f64 / (self.keys as f64 * lines as f64 / blocks as f64)
     }
-    sample.keys_for(ones) as f64
 }
 
 #[cfg(test)]
@@ -126,7 +114,7 @@ mod tests {
             (100_000, 1e-4, 0.06),
         ] {
             let filter = filter(keys, rate);
-            let estimate = LoadEstimate::new(&filter.engine, keys);
+            let estimate = LoadEstimate::new(keys);
             assert_eq!(estimate.load_of(&filter.engine, 0), 0.0);
             for quarter in 1..=8u32 {
                 let from = keys as u64 * u64::from(quarter - 1) / 4;
@@ -148,7 +136,7 @@ mod tests {
     #[test]
     fn one_hash_in_so_many_is_due() {
         for (keys, one_in) in [(1, 1), (64, 1), (127, 1), (128, 2), (10_000, 128), (1 << 20, 1 << 14)] {
-            let estimate = LoadEstimate::new(&filter(keys, 0.01).engine, keys);
+            let estimate = LoadEstimate::new(keys);
             assert_eq!(estimate.interval(), one_in);
             let due = (0..64 * one_in as u64).filter(|&i| estimate.is_due(number(i))).count();
             assert!((35..100).contains(&due), "{keys} keys: {due}");
@@ -158,7 +146,7 @@ mod tests {
     /// Also for hashes that were selected by some of their bits, for a shard or a thread.
     #[test]
     fn every_shard_has_hashes_that_are_due() {
-        let estimate = LoadEstimate::new(&filter(10_000, 0.01).engine, 10_000);
+        let estimate = LoadEstimate::new(10_000);
         let due = |chosen: fn(u64) -> u64| {
             let hashes = (0..64 * 128).map(number).map(chosen);
             hashes.filter(|&hash| estimate.is_due(hash)).count()
@@ -179,7 +167,7 @@ mod tests {
     #[test]
     fn looks_everywhere() {
         let filter = filter(100_000, 0.01);
-        let estimate = LoadEstimate::new(&filter.engine, 100_000);
+        let estimate = LoadEstimate::new(100_000);
         // One block near each end is full of bits.
         filter.insert_hashes(&(0..1000).map(|i| u64::MAX - (number(i) >> 16)).collect::<Vec<_>>());
         filter.insert_hashes(&(0..1000).map(|i| number(i) >> 16).collect::<Vec<_>>());

@@ -439,7 +439,7 @@ impl Planned for Windowed {
                 let nanos = window.as_nanos() as u64;
                 (When::Aged(options.clock), nanos.div_ceil(generations as u64 - 1))
             }
-            Rotation::Full => (When::Full(settings::estimate(&bloom, share(expected_keys))), NEVER),
+            Rotation::Full => (When::Full(settings::estimate(share(expected_keys))), NEVER),
         };
         let settings = WindowSettings {
             when,

@@ -222,7 +222,7 @@ impl Scalable {
     fn put(&self, number: usize, mut bloom: Bloom) -> Result<(), BuildError> {
         bloom.set_isa(self.isa);
         let keys = bloom.expected_keys;
-        let estimate = LoadEstimate::new(&bloom, keys.saturating_add(keys / EXCESS));
+        let estimate = LoadEstimate::new(keys.saturating_add(keys / EXCESS));
         let filter = Filter::of(bloom, ());
         let put = self.entries[number].set(Layer { filter, estimate });
         put.ok_or_else(|| BuildError::out_of_memory(size_of::<Layer>()))

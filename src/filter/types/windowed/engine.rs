@@ -4,16 +4,17 @@
 use super::generations::Windowed;
 use super::list::{Generation, List};
 use super::settings::{NEVER, When, WindowSettings};
-use crate::chunks::{Answer, HASHED, Source, for_each_absent, ones, tell};
+use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Statistics;
 use crate::filter::methods::inserts::into_ok;
-use crate::filter::parts::layers::{contains_any, each_found, with_bitmap};
+use crate::filter::parts::layers::{contains_any, each_found};
 use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::kernel::Isa;
 use crate::words::bits;
+use crate::words::scratch::Scratch;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -290,17 +291,17 @@ impl Windowed {
                     // Reports all answers again.
                     sum = 0;
                 }
-                with_bitmap(changed.len(), |new| {
-                    if changed.iter().any(|word| *word != 0) {
-                        new.copy_from_slice(changed);
-                        let hashes = &hashes[at..hashes.len().min(at + 64 * changed.len())];
-                        for one in blooms(older) {
-                            each_found(one, hashes, new, |new, found| *new &= !found);
-                        }
-                        sum += ones(new);
+                let mut space = Scratch::<{ CHUNK / 64 }>::default();
+                let new = space.first(changed.len());
+                new.copy_from_slice(changed);
+                if changed.iter().any(|word| *word != 0) {
+                    let hashes = &hashes[at..hashes.len().min(at + 64 * changed.len())];
+                    for one in blooms(older) {
+                        each_found(one, hashes, new, |new, found| *new &= !found);
                     }
-                    tell(at, new);
-                });
+                    sum += ones(new);
+                }
+                tell(at, new);
             };
             let changed = list.newest().insert_flagged(&hashes, Some(&mut of_changed));
             (into_ok(changed), sum)

@@ -85,10 +85,10 @@ pub(super) fn share_of(sized_for: usize) -> usize {
     (sized_for as f64 / SIZED_FOR) as usize
 }
 
-/// The estimate of generations like `bloom`.
+/// The estimate of generations for this many keys each.
 #[inline]
-pub(super) fn estimate(bloom: &Bloom, share: usize) -> LoadEstimate {
-    LoadEstimate::new(bloom, times(share, FULL_AT))
+pub(super) fn estimate(share: usize) -> LoadEstimate {
+    LoadEstimate::new(times(share, FULL_AT))
 }
 
 #[inline]

@@ -246,7 +246,7 @@ impl Windowed {
         let when = match rotation {
             CALLED => When::Called,
             AGED => When::Aged(clock),
-            _ => When::Full(settings::estimate(first, share)),
+            _ => When::Full(settings::estimate(share)),
         };
         let settings = WindowSettings {
             when,
