@@ -215,7 +215,7 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
     let gone = Vec::from_iter((0..removals as u64).map(number));
     assert_eq!(fraction(&gone), 0.0);
     let model = (
-        filter.false_positive_rate_after(n, removals),
+        filter.false_positive_rate_at(n) * (1.0 - filter.false_negative_rate_at(removals)),
         filter.false_negative_rate_at(removals),
     );
     let current = (

@@ -7,18 +7,6 @@
 //! machines can be [united](TombstoneBloom::union_from) in any order (the literature calls this a
 //! two-phase set).
 //!
-//! # Example
-//!
-//! ```
-//! let coupons = lanebloom::TombstoneBloom::with_capacity(10_000, 0.01)?;
-//! coupons.insert("SPRING-1");
-//! coupons.insert("SPRING-2");
-//! assert!(coupons.remove("SPRING-1"));
-//! assert!(!coupons.remove("SPRING-1")); // used already
-//! assert!(!coupons.contains("SPRING-1") && coupons.contains("SPRING-2"));
-//! # Ok::<(), lanebloom::BuildError>(())
-//! ```
-//!
 //! # When not to use it
 //!
 //! - **A key that is there may be missing.** A lookup misses every key that the second filter takes
@@ -438,23 +426,6 @@ impl<S> Filter<Tombstone, S> {
     #[must_use]
     pub fn estimated_removals(&self) -> usize {
         self.engine.removed.estimated_len()
-    }
-
-    /// The rate of false positives to expect after `keys` distinct keys were added and `removals`
-    /// of them removed: how often a key that was never added is reported. It comes from the model
-    /// by which the filter was sized.
-    ///
-    /// ```
-    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
-    /// assert!((0.0099..0.01).contains(&filter.false_positive_rate_after(100_000, 0)));
-    /// assert!(filter.false_positive_rate_after(200_000, 0) > 0.05);
-    /// // Nearly all lookups are of removed keys.
-    /// assert!(filter.false_positive_rate_after(200_000, 10_000_000) < 0.001);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_after(&self, keys: usize, removals: usize) -> f64 {
-        self.engine.added.false_positive_rate_at(keys) * (1.0 - self.false_negative_rate_at(removals))
     }
 
     /// The rate to expect at which keys that are there are **not found**, after `removals` distinct
