@@ -40,8 +40,8 @@ use crate::kernel::Isa;
 ///
 /// What all filters share stands here: a function that only looks keys up takes a `Filter<E, S>`
 /// with any [`Engine`](crate::traits::Engine). The module [`traits`](crate::traits) has traits for
-/// inserts, removes and unions. On the page of a type an insert returns `bool` or a `Result`; by the
-/// trait every insert returns a `Result`.
+/// inserts, removes and unions. On the page of a type an insert returns `bool` or a `Result`; by
+/// the trait every insert returns a `Result`.
 ///
 /// ```
 /// use lanebloom::traits::{Engine, Insert};

@@ -125,8 +125,8 @@ pub(crate) enum Refused {
     Full,
 }
 
-/// The shape and the number of buckets for what a builder was asked for, and the number of keys that
-/// they are for.
+/// The shape and the number of buckets for what a builder was asked for, and the number of keys
+/// that they are for.
 fn solve<T: Slots>(
     request: Request,
     fingerprint_bits: Option<usize>,

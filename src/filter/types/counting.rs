@@ -6,9 +6,6 @@
 //! Use it for coupons that are used, sessions that end, rows that are deleted. If keys are never
 //! removed, use a `ConcurrentBloom`.
 //!
-//! # Ok::<(), lanebloom::BuildError>(())
-//! ```
-//!
 //! # Remove only what you inserted
 //!
 //! Every remove must have its own insert: the insert happened before the remove, and no other

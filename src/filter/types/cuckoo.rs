@@ -7,9 +7,6 @@
 //! was inserted.** The removal of any other key removes another key's fingerprint, at the
 //! false-positive rate.
 //!
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
 //! # Fingerprints
 //!
 //! | bits of a fingerprint | fingerprints per bucket | false-positive rate when full | planned load | bits per key then |

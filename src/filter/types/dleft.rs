@@ -9,9 +9,6 @@
 //! key that is inserted twice takes one cell. **Remove only what was inserted.** The removal of any
 //! other key decrements another key's count, at the false-positive rate.
 //!
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
 //! # When there is no room
 //!
 //! An insert returns an [`InsertError`], and changes nothing, in two cases:

@@ -1,6 +1,6 @@
 //! The arithmetic of one bucket, a `u64` of several fingerprints: find a fingerprint, find room,
-//! count. Pure values; `table.rs` applies them to memory. [The filter's page](super#fingerprints) has
-//! the table of shapes.
+//! count. Pure values; `table.rs` applies them to memory. [The filter's page](super#fingerprints)
+//! has the table of shapes.
 //!
 //! Slot `i` is the bits from `i * fingerprint_bits` on; 0 is an empty one. The bits above the slots
 //! are 0: the 4 highest of a word of 5 or 6 slots, the highest of a word of 3.

@@ -273,8 +273,8 @@ impl Slots for CuckooTable {
     }
 
     /// In a small filter chance fills a few buckets long before the others. With these, one filter
-    /// in 40,000 is full early at worst: for 38 keys with 4 slots, for 20 keys with 3. (4 buckets of
-    /// 3 slots more fail for one in 3000, at 400 keys.)
+    /// in 40,000 is full early at worst: for 38 keys with 4 slots, for 20 keys with 3. (4 buckets
+    /// of 3 slots more fail for one in 3000, at 400 keys.)
     fn spare(shape: BucketShape) -> usize {
         match shape.slots {
             3 => 8,

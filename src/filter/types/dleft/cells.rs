@@ -1,6 +1,6 @@
 //! The shared buckets of the d-left filter: find a key's cell, increment and decrement its count,
-//! make a cell. Also the arithmetic of a word of four cells. Takes hashes from `slots.rs`. This file
-//! argues about races.
+//! make a cell. Also the arithmetic of a word of four cells. Takes hashes from `slots.rs`. This
+//! file argues about races.
 //!
 //! # Addresses
 //!
