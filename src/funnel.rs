@@ -122,25 +122,20 @@ impl Sink for Vec<u8> {
 /// ```
 /// use lanebloom::{ConcurrentBloom, Funnel, Sink};
 ///
-/// enum Login {
-///     Session { tenant: u32, name: String },
-///     Phone(u64),
+/// struct Login {
+///     tenant: u32,
+///     name: String,
 /// }
 ///
 /// impl Funnel for Login {
 ///     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-///         match self {
-///             Self::Session { tenant, name } => (0u8, tenant, name).funnel(into),
-///             Self::Phone(phone) => (1u8, phone).funnel(into),
-///         }
+///         (self.tenant, &self.name).funnel(into);
 ///     }
 /// }
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-/// filter.insert(&Login::Session { tenant: 7, name: "ann".into() });
-/// assert!(filter.contains(&Login::Session { tenant: 7, name: "ann".into() }));
-/// assert!(filter.contains(&(0u8, 7u32, "ann")));
-/// assert!(!filter.contains(&Login::Phone(7)));
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// filter.insert(&Login { tenant: 7, name: "ann".into() });
+/// assert!(filter.contains(&(7u32, "ann")) && !filter.contains(&(8u32, "ann")));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 ///

@@ -288,9 +288,10 @@ fn rates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
 fn inserts<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
-        let [by_hash, by_keys, by_hashes, all] = copies(of(planned, &[]).with_isa(isa));
+        let others = copies(of(planned, &[]).with_isa(isa));
+        let [by_hash, by_keys, by_hashes, all, flagged, flagged_hashes] = &others;
         let mut probes = Vec::new();
-        for &len in lengths {
+        for (offset, &len) in lengths.iter().enumerate() {
             let new = keys(len as u64, len + len / 2);
             let (new, asked) = (&new[..len], &new[len / 2..]);
             let hashes = hashes(&single, new);
@@ -305,15 +306,20 @@ fn inserts<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
             assert_eq!(by_keys.insert_batch(new).unwrap(), sum, "{len}");
             assert_eq!(by_hashes.insert_hashes(&hashes).unwrap(), sum, "{len}");
             assert_eq!(all.insert_all(new.iter()).unwrap(), sum, "{len}");
+            let before = (offset + len) % 2 == 1;
+            let answer = within(offset % 8, len, before, |out| flagged.insert_batch_flagged(new, out));
+            assert!(answer == (told.clone(), Ok(sum)), "{len} keys");
+            let answer = within(offset % 8, len, before, |out| {
+                flagged_hashes.insert_hashes_flagged(&hashes, out)
+            });
+            assert!(answer == (told, Ok(sum)), "{len} hashes");
             probes.extend_from_slice(asked);
             assert!(new.iter().all(|key| single.contains(key)));
             let found = single.contains_each(asked);
-            for other in [&by_hash, &by_keys, &by_hashes, &all] {
-                assert!(other.contains_each(asked) == found);
-            }
+            assert!(others.iter().all(|other| other.contains_each(asked) == found));
         }
         let found = single.contains_each(&probes);
-        for other in [&by_hash, &by_keys, &by_hashes, &all] {
+        for other in &others {
             assert!(other.contains_each(&probes) == found);
             if planned == PLANNED {
                 assert_eq!(other.statistics(), single.statistics());
@@ -355,35 +361,12 @@ fn clear<E: Engine + Insert, S: KeyHasher>(of: Of<E, S>) {
 }
 
 fn flags<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
-    for_each_size(of, |isa, planned, lengths| {
-        let single = plain(of(planned, &[]));
-        let [by_keys, by_hashes] = copies(of(planned, &[]).with_isa(isa));
-        for (offset, &len) in lengths.iter().enumerate() {
-            let new = keys(len as u64, len);
-            let hashes = hashes(&single, &new);
-            let expected: Vec<bool> = new
-                .iter()
-                .map(|key| {
-                    // The keys that were not found are new, and no others.
-                    let absent = !single.contains(key);
-                    assert_eq!(single.insert(key), Ok(absent));
-                    absent
-                })
-                .collect();
-            let sum = expected.iter().filter(|&&new| new).count();
-            let before = (offset + len) % 2 == 1;
-            let (flags, told) = within(offset % 8, len, before, |out| by_keys.insert_batch_flagged(&new, out));
-            assert!(told.unwrap() == sum && flags == expected, "{len} keys");
-            let (flags, told) = within(offset % 8, len, before, |out| {
-                by_hashes.insert_hashes_flagged(&hashes, out)
-            });
-            assert!(told.unwrap() == sum && flags == expected, "{len} hashes");
-        }
-        if planned == PLANNED {
-            assert_eq!(by_keys.statistics(), single.statistics());
-            assert_eq!(by_hashes.statistics(), single.statistics());
-        }
-    });
+    // The keys that were not found are new, and no others.
+    let filter = of(PLANNED, &[]);
+    for key in keys(5, 10_000) {
+        let absent = !filter.contains(&key);
+        assert_eq!(filter.insert(&key), Ok(absent));
+    }
     // Only the first of equal keys is new, and of two that take turns the first of each.
     for isa in instruction_sets() {
         let empty = of(1000, &[]).with_isa(isa);

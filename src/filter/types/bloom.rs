@@ -35,21 +35,12 @@ use core::convert::Infallible;
 /// per line of the filter.
 ///
 /// ```
-/// use lanebloom::ConcurrentBloom;
-/// use std::sync::Arc;
-/// use std::thread;
-///
-/// let seen = Arc::new(ConcurrentBloom::with_capacity(100_000, 0.01)?);
-/// let workers: Vec<_> = (0..4u32)
-///     .map(|worker| {
-///         let seen = Arc::clone(&seen);
-///         thread::spawn(move || {
-///             (0..1000u32).filter(|i| seen.insert(&(worker, *i))).count()
-///         })
-///     })
-///     .collect();
-/// let new: usize = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
-/// assert!(new > 3990); // 4000 but for false positives
+/// let seen = &lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
+/// std::thread::scope(|scope| {
+///     for worker in 0..4u32 {
+///         scope.spawn(move || seen.insert_all((0..1000u32).map(|i| (worker, i))));
+///     }
+/// });
 /// assert!((0..1000u32).all(|i| seen.contains(&(3u32, i))));
 /// assert!(!seen.contains(&(4u32, 0u32)));
 /// # Ok::<(), lanebloom::BuildError>(())
