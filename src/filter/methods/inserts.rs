@@ -34,7 +34,6 @@ macro_rules! inserts {
             }
         }
 
-        /// Through a reference.
         impl<K: $crate::Funnel, S: $crate::KeyHasher> Extend<K> for &$filter<S> {
             fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
                 self.insert_all(keys);
@@ -52,7 +51,7 @@ exactly one thread gets it.) `false` ends in an `Acquire`, like a lookup's `true
     ($filter:ident: $engine:ty => $answer:ty, $total:ty, by $by:path, again $again:literal) => {
         $crate::inserts! { "lanebloom::", $filter for [S: $crate::KeyHasher] $filter<S>, [S] $crate::Filter<$engine, S>;
         $engine => $answer, $total, $by;
-        "# Errors\n\nFails if the filter is full, or if the key was inserted as often as it can be. The filter \
+        "Fails if the filter is full, or if the key was inserted as often as it can be. The filter \
 loses nothing.", "?", $again }
     };
 
@@ -64,8 +63,6 @@ loses nothing.", "?", $again }
             /// `Release`.
             ///
             #[doc = $says]
-            ///
-            /// # Examples
             #[doc = $crate::example!($krate $filter;
                 concat!("filter.insert(\"a\")", $asks, ";"),
                 "assert!(filter.contains(\"a\") && !filter.contains(\"b\"));")]

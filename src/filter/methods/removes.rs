@@ -8,9 +8,7 @@ macro_rules! removes {
         /// Removing keys.
         impl<S: $crate::KeyHasher> $filter<S> {
             /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was
-            /// there.
-            ///
-            /// Remove only keys that were inserted: removing a false positive damages another key.
+            /// there. Remove only what was inserted: removing a false positive damages another key.
             #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
                 "assert!(filter.remove(\"a\"));",
                 "assert!(!filter.contains(\"a\") && !filter.remove(\"a\"));")]

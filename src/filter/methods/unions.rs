@@ -26,18 +26,12 @@ macro_rules! unions {
             /// Adds every key that was inserted into `other` before; returns whether that changed
             /// this filter. Both may be in use meanwhile.
             ///
-            /// # Errors
-            ///
             /// Fails if layout or hasher (its algorithm, seed or key) differ. A
             /// [`ScalableBloom`](lanebloom::ScalableBloom) takes any layout, and fails if it has no
             /// room for the other one's layers. Then no key is added.
             ///
-            /// # Memory ordering
-            ///
             /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a
             /// key here sees what its inserter there had done before. `false` ends in an `Acquire`.
-            ///
-            /// # Examples
             #[doc = $crate::example!("all" = $krate $filter "with_capacity(1000, 0.01)";
                 "let (part, empty) = (all.clone(), all.clone());",
                 concat!("part.insert(\"a\")", $asks, ";"),
