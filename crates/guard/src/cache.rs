@@ -276,17 +276,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     }
 
     /// Forgets all values and all remembered misses at once, without waiting for other calls. The
-    /// filter stays: to empty it, rebuild. Moka frees the memory during later calls.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// let read = |_| Ok::<_, std::convert::Infallible>(Some("new row"));
-    /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
-    /// cache.insert_value(&17, "old row");
-    /// cache.clear();
-    /// assert_eq!(cache.get(&17)?, Some("new row"));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// filter stays: to empty it, rebuild. Moka frees the memory during later calls. The example of
+    /// [`iter`](Self::iter) calls it.
     pub fn clear(&self) {
         self.0.flights.all_changed();
     }

@@ -64,21 +64,8 @@ impl RebuildError {
         matches!(self.0, RebuildErrorKind::InProgress)
     }
 
-    /// Whether the new filter had no room for a key. It was not committed.
-    ///
-    /// ```
-    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
-    ///
-    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
-    /// let guard = CacheGuard::<u64, _>::new(filter);
-    /// let rebuild = guard.rebuild(CuckooFilter::with_capacity(10, 0.01)?)?;
-    /// rebuild.insert_all(0..1000);
-    /// let error = rebuild.commit().unwrap_err();
-    /// assert!(error.is_refused());
-    /// let text = "the new filter has no room for all keys; ";
-    /// assert!(error.to_string().starts_with(text));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Whether the new filter had no room for a key. It was not committed. The example of
+    /// [`Rebuild::commit`](crate::Rebuild::commit) calls it.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(self.0, RebuildErrorKind::Refused)

@@ -74,8 +74,7 @@ use std::sync::atomic::Ordering;
 /// # Key type
 ///
 /// `K` is the type of the keys in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. The
-/// calls take every [form](crate::AsKey) that borrows as `K`. A `CacheGuard<str>` takes `str`,
-/// `String`, `&str`, `Box<str>`, `Arc<str>`, `Cow<str>`, one by one and in batches. A key of
+/// calls take every [form](crate::AsKey) that borrows as `K`, one by one and in batches. A key of
 /// another type does not compile. (A filter alone does not check the type: to it, `17i32` and
 /// `17u64` are two keys.)
 ///
@@ -97,11 +96,6 @@ use std::sync::atomic::Ordering;
 /// A stranger can find a false positive by trying, and repeat it: every such request reaches the
 /// store, until a [rebuild](Self::rebuild_with_capacity) draws a new key. So remember the store's
 /// misses for a while.
-///
-/// # Async code
-///
-/// One type serves threads and tasks: the guard runs nothing by itself, so it needs no runtime.
-/// Only the calls that take a load exist twice. Those that end in `_async` await it.
 ///
 /// # Order of insert and commit
 ///
@@ -328,23 +322,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     }
 
     /// Makes a guard whose filter is not filled yet. It is [open](Self#open-guards): it admits
-    /// every key until [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
-    ///
-    /// ```
-    /// use lanebloom_guard::{CacheGuard, lanebloom::{ConcurrentBloom, SipHash13}};
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let filter = || builder.clone().hasher(SipHash13::random()).build();
-    /// let guard = CacheGuard::<str, _>::new_open(filter()?);
-    /// assert!(guard.is_open() && guard.check("eve").is_some());
-    ///
-    /// let rebuild = guard.rebuild(filter()?)?;
-    /// rebuild.insert_all(["ann"]);
-    /// rebuild.commit()?;
-    /// assert!(!guard.is_open());
-    /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// every key until [`mark_ready`](Self::mark_ready), whose example shows it, or the commit of a
+    /// rebuild.
     pub fn new_open(filter: F) -> Self {
         Self::with_gaps(filter, UNFILLED)
     }
@@ -361,21 +340,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         }
     }
 
-    /// Calls `load` only if the key may exist, and records whether `load` found it.
+    /// Calls `load` only if the key may exist, and records whether `load` found it: see the
+    /// [example above](Self#examples).
     ///
     /// If reads of the store can fail, use [`try_get_with`](Self::try_get_with). If they are
     /// awaited, use [`get_with_async`](Self::get_with_async).
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
-    /// guard.insert(&17);
-    /// assert_eq!(guard.get_with(&17, || Some("row")), Some("row"));
-    /// let load = || -> Option<&str> { unreachable!("turned away") };
-    /// assert_eq!(guard.get_with(&18, load), None);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     pub fn get_with<Q: AsKey<K> + ?Sized, V>(&self, key: &Q, load: impl FnOnce() -> Option<V>) -> Option<V> {
         let admission = self.check(key)?;
         let value = load();
@@ -581,17 +550,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// filter of a rebuild has no room, its commit fails.
     ///
     /// It may run beside a rebuild: the key is admitted before and after the new filter takes over.
-    /// See [the order](Self#order-of-insert-and-commit).
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// assert!(guard.check("ann").is_none());
-    /// guard.insert("ann");
-    /// assert!(guard.check("ann").is_some());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
+    /// See [the order](Self#order-of-insert-and-commit), and the example of
+    /// [`with_capacity`](Self::with_capacity).
     pub fn insert<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         let key = key.borrow();
         self.insert_by(|filter| filter.insert(key));

@@ -360,30 +360,7 @@ pub use stats::{Admission, GuardStats};
 
 /// The crate with the filters, the hashers, [`Funnel`](lanebloom::Funnel) and
 /// [`Sink`](lanebloom::Sink). With `use lanebloom_guard::lanebloom;`, code can name it as if it
-/// were a dependency.
-///
-/// ```
-/// use lanebloom_guard::{CacheGuard, lanebloom};
-///
-/// struct Session {
-///     tenant: u32,
-///     user: String,
-/// }
-///
-/// impl lanebloom::Funnel for Session {
-///     fn funnel<S: lanebloom::Sink + ?Sized>(&self, into: &mut S) {
-///         self.tenant.funnel(into);
-///         self.user.funnel(into);
-///     }
-/// }
-///
-/// let session = |tenant| Session { tenant, user: "ann".into() };
-/// let guard = CacheGuard::<Session>::with_capacity(1000, 0.01)?;
-/// guard.insert(&session(7));
-/// assert!(guard.check(&session(7)).is_some());
-/// assert!(guard.check(&session(8)).is_none());
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
+/// were a dependency, as the example of [`Parts`] does.
 #[doc(no_inline)]
 pub use lanebloom;
 #[cfg(feature = "formats")]

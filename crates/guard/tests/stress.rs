@@ -159,20 +159,12 @@ async fn stress(gets: u64, builder: CacheBuilder<u64, u64>) -> CacheStats {
                 }
                 store.change(key, |version| match (version % 2, rng.random_range(0..4)) {
                     (0, 0) => cache.clear(),
-                    (0, 1) => {
-                        cache.invalidate_entries_if(|of, _| *of == key);
-                    }
+                    (0, 1) => _ = cache.invalidate_entries_if(|of, _| *of == key),
                     (0, _) => cache.remove(&key),
                     (_, 0) => drop(cache.insert_on_drop(key)),
-                    (_, 1) => {
-                        cache.insert_batch(&[key]);
-                    }
-                    (_, 2) => {
-                        cache.insert(&key);
-                    }
-                    (_, _) => {
-                        cache.insert_value(&key, version);
-                    }
+                    (_, 1) => cache.insert_batch(&[key]),
+                    (_, 2) => cache.insert(&key),
+                    (_, _) => cache.insert_value(&key, version),
                 });
                 if let Ok(answer) = cache.get(&key).await {
                     assert_eq!(answer, store.row(key), "the writer of {key} sees another row");
@@ -209,31 +201,24 @@ async fn stress(gets: u64, builder: CacheBuilder<u64, u64>) -> CacheStats {
             }
         });
     }
+    // One in four fails.
     let source = {
         let store = Arc::clone(&store);
         async move |keys: &mut Keys<'_, u64>| {
-            for batch in store.batches() {
+            let fails = rand::rng().random_range(0..4) == 0;
+            for batch in store.batches().chain(fails.then_some(Err("connection lost"))) {
                 keys.insert_all(batch?)?;
                 yield_now().await;
             }
             Ok(())
         }
     };
-    let rebuilds = tokio::spawn(cache.rebuild_every(Duration::from_millis(3), source));
+    let rebuilds = tokio::spawn(cache.rebuild_every(Duration::from_millis(3), source.clone()));
     let rebuilder = tokio::spawn({
-        let (cache, store, done) = (cache.clone(), Arc::clone(&store), Arc::clone(&done));
+        let (cache, done) = (cache.clone(), Arc::clone(&done));
         async move {
             while !done.load(Ordering::Relaxed) {
-                let fails = rand::rng().random_range(0..4) == 0;
-                let store = Arc::clone(&store);
-                let source = async move |keys: &mut Keys<'_, u64>| {
-                    for batch in store.batches().chain(fails.then_some(Err("connection lost"))) {
-                        keys.insert_all(batch?)?;
-                        yield_now().await;
-                    }
-                    Ok(())
-                };
-                let _ = cache.rebuild_now(source).await;
+                let _ = cache.rebuild_now(source.clone()).await;
                 yield_now().await;
             }
         }
@@ -342,12 +327,8 @@ fn stress_blocking<F: GuardFilter>(builder: CacheBuilder<u64, u64, F>) -> CacheS
                 let key = rng.random_range(0..KEYS) % [50, KEYS][rng.random_range(0..2)];
                 store.change(key, |version| match version % 2 {
                     0 => cache.remove(&key),
-                    _ if rng.random() => {
-                        cache.insert_value(&key, version);
-                    }
-                    _ => {
-                        cache.insert(&key);
-                    }
+                    _ if rng.random() => cache.insert_value(&key, version),
+                    _ => cache.insert(&key),
                 });
                 if let Ok(answer) = cache.get(&key) {
                     assert_eq!(answer, store.row(key));

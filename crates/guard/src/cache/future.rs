@@ -73,8 +73,10 @@ use tracing::{Instrument, debug_span};
 /// let cache = GuardedCache::<u64, String>::builder()
 ///     .expected_keys(10_000)
 ///     .build(read)?;
-/// cache.insert_batch(&Vec::from_iter(0..=1000u64));
-/// cache.mark_ready(); // these are all; or rebuild_now, which reads them
+/// let all = 0..=1000; // SELECT id FROM users
+/// cache
+///     .rebuild_now(async |keys| Ok(keys.insert_all(all.clone())?))
+///     .await?;
 ///
 /// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // loaded
 /// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // cached
@@ -416,34 +418,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// Replaces the filter by a new one, with the keys that `source` inserts and those that are
-    /// inserted into the cache meanwhile. If the future is dropped, the old filter stays.
+    /// inserted into the cache meanwhile: see the [example above](Self#examples). If the future is
+    /// dropped, the old filter stays.
     ///
     /// # Errors
     ///
     /// Fails as the chapter [Rebuilds](crate#rebuilds) describes. The old filter stays.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::{BoxError, future::GuardedCache};
-    /// use std::convert::Infallible;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), BoxError> {
-    /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-    /// let rebuilt = cache
-    ///     .rebuild_now(async |keys| {
-    ///         keys.insert(1)?; // SELECT id FROM rows, say
-    ///         keys.insert_all([2, 3])?;
-    ///         Ok(())
-    ///     })
-    ///     .await?;
-    /// assert_eq!(rebuilt.keys, 3);
-    /// assert_eq!(cache.get(&3).await?, Some(3));
-    /// assert_eq!(cache.get(&4).await?, None);
-    /// # Ok(()) }
-    /// ```
     pub async fn rebuild_now<S>(&self, mut source: S) -> Result<Rebuilt, RebuildError>
     where
         S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,

@@ -10,18 +10,18 @@ use std::fmt;
 /// ```
 /// use lanebloom_guard::{BoxError, Keys, sync::GuardedCache};
 ///
-/// /// The ids of a file, one a line.
+/// /// The ids of a file, one a line, and a key beside them.
 /// fn read_ids(text: &str, keys: &mut Keys<'_, u64>) -> Result<(), BoxError> {
 ///     for line in text.lines() {
 ///         keys.insert(line.parse()?)?;
 ///     }
-///     Ok(())
+///     Ok(keys.insert_all([0])?)
 /// }
 ///
 /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
 /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
 /// let rebuilt = cache.rebuild_now(|keys| read_ids("1\n2\n17\n", keys))?;
-/// assert_eq!(rebuilt.keys, 3);
+/// assert_eq!(rebuilt.keys, 4);
 /// assert_eq!((cache.get(&17)?, cache.get(&18)?), (Some(17), None));
 ///
 /// let error = cache.rebuild_now(|keys| read_ids("1\nann\n", keys)).unwrap_err();
@@ -64,8 +64,7 @@ impl<'a, T> Keys<'a, T> {
         self.flush()
     }
 
-    /// [`insert`](Self::insert) of many keys, such as a page of a table: see the example of
-    /// [`rebuild_now`](crate::sync::GuardedCache::rebuild_now).
+    /// [`insert`](Self::insert) of many keys, such as a page of a table.
     ///
     /// # Errors
     ///

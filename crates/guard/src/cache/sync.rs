@@ -53,8 +53,8 @@ use tracing::debug_span;
 /// let cache = GuardedCache::<u64, String>::builder()
 ///     .expected_keys(10_000)
 ///     .build_blocking(read)?;
-/// cache.insert_batch(&Vec::from_iter(0..=1000u64));
-/// cache.mark_ready(); // these are all; or rebuild_now, which reads them
+/// let all = 0..=1000; // SELECT id FROM users
+/// cache.rebuild_now(|keys| Ok(keys.insert_all(all.clone())?))?;
 ///
 /// assert_eq!(cache.get(&17)?.as_deref(), Some("user 17")); // loaded
 /// assert_eq!(cache.get(&17)?.as_deref(), Some("user 17")); // cached
@@ -351,29 +351,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// Replaces the filter by a new one, with the keys that `source` inserts and those that are
-    /// inserted into the cache meanwhile.
+    /// inserted into the cache meanwhile: see the [example above](Self#examples).
     ///
     /// # Errors
     ///
     /// Fails as the chapter [Rebuilds](crate#rebuilds) describes. The old filter stays.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::sync::GuardedCache;
-    /// use std::convert::Infallible;
-    ///
-    /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let rebuilt = cache.rebuild_now(|keys| {
-    ///     keys.insert(1)?; // SELECT id FROM rows, say
-    ///     keys.insert_all([2, 3])?;
-    ///     Ok(())
-    /// })?;
-    /// assert_eq!(rebuilt.keys, 3);
-    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     pub fn rebuild_now<S>(&self, source: S) -> Result<Rebuilt, RebuildError>
     where
         S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,

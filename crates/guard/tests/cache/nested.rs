@@ -19,7 +19,7 @@ fn parents(pairs: &[(usize, u64)]) -> Parents {
     Arc::new(Mutex::new(parents))
 }
 
-/// Reads single rows; as a [`Batches`] also many at once.
+/// Reads single rows; as a [`Batches`] also many at once, by the default `load_many`.
 #[derive(Clone)]
 struct Rows {
     parents: Parents,
@@ -71,14 +71,6 @@ impl Loader<u64, u64> for Batches {
     async fn load(&self, id: u64) -> Result<Option<u64>, LoadError> {
         self.0.clone().read(id).await
     }
-
-    async fn load_many(&self, ids: Vec<u64>) -> Result<Vec<(u64, u64)>, LoadError> {
-        let mut rows = Vec::new();
-        for id in ids {
-            rows.extend(self.load(id).await?.map(|row| (id, row)));
-        }
-        Ok(rows)
-    }
 }
 
 /// [`Rows`] of the blocking mode.
@@ -120,11 +112,6 @@ impl sync::Loader<u64, u64> for BlockingBatches {
 
     fn load(&self, id: u64) -> Result<Option<u64>, LoadError> {
         self.0.read(id)
-    }
-
-    fn load_many(&self, ids: Vec<u64>) -> Result<Vec<(u64, u64)>, LoadError> {
-        let row = |id| Some(self.load(id).transpose()?.map(|row| (id, row)));
-        ids.into_iter().filter_map(row).collect()
     }
 }
 

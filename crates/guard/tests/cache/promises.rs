@@ -2,9 +2,9 @@
 
 use crate::common::LONG;
 use crate::gets::{Cache, Got, builder, read, runtime, spawn, tasks, until, until_blocking};
-use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
+use lanebloom::{Funnel, Sink};
 use lanebloom_guard::Keys;
-use lanebloom_guard::future::{GuardedCache, Loader};
+use lanebloom_guard::future::Loader;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -320,34 +320,6 @@ fn a_get_outside_of_a_runtime_panics_and_leaves_the_cache_usable() {
 }
 
 #[tokio::test]
-async fn any_filter_of_the_guard_serves() {
-    async fn check<F>(builder: lanebloom_guard::CacheBuilder<u64, u64, F>)
-    where
-        F: lanebloom_guard::GuardFilter + Send + Sync + 'static,
-    {
-        let read = async |id: u64| Ok::<_, Infallible>((id < 500).then_some(id));
-        let cache = builder.build(read).unwrap();
-        cache.mark_ready();
-        assert_eq!(cache.get(&17).await.unwrap(), None);
-        let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all(0..500)?);
-        cache.rebuild_now(source).await.unwrap();
-        for key in 0..500 {
-            assert_eq!(cache.get(&key).await.unwrap(), Some(key));
-        }
-        assert!(!cache.report().is_open && cache.report().filter.len.abs_diff(500) < 50);
-    }
-    let builder = || builder().expected_keys(500);
-    check(builder()).await;
-    check(builder().filter(|keys| ScalableBloom::builder().expected_keys(keys).build())).await;
-    check(builder().filter(|keys| CuckooFilter::builder().expected_keys(keys).build())).await;
-    #[cfg(feature = "formats")]
-    check(builder().filter(|keys| lanebloom_formats::GuavaBloom::builder().expected_keys(keys).build())).await;
-    check(builder().filter(|keys| lanebloom::DLeftFilter::builder().expected_keys(keys).build())).await;
-    check(builder().filter(|keys| lanebloom::CountingBloom::builder().expected_keys(keys).build())).await;
-    check(builder().filter(|keys| lanebloom::TombstoneBloom::builder().expected_keys(keys).build())).await;
-}
-
-#[tokio::test]
 async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
     let store = Store::new(0..10);
     let cache = cache(&store, &[1, 2]);
@@ -489,15 +461,4 @@ fn caches_and_their_futures_are_send() {
     let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert(1)?);
     is_send_future(cache.rebuild_now(source));
     is_send_future(cache.rebuild_every(Duration::from_secs(1), source));
-}
-
-/// As a filter of the cache, too.
-#[cfg(feature = "redis")]
-#[allow(dead_code, reason = "it need only compile")]
-fn a_shared_filter_serves(cache: GuardedCache<u64, u64, lanebloom_redis::SharedBloom<lanebloom::SipHash13>>) {
-    fn is_send_future<T: Future + Send + 'static>(_: T) {}
-    is_send_future(async move {
-        cache.insert(&17);
-        cache.get(&17).await
-    });
 }

@@ -234,18 +234,3 @@ async fn a_rebuild_does_not_hold_up_other_tasks() {
     let capacity = rebuilt.unwrap().capacity;
     assert!((2000..2700).contains(&capacity), "{capacity}");
 }
-
-/// Also before the first `publish`, and for a guard without a cache.
-#[test]
-fn a_layer_publishes_its_own_count_with_a_help_text() {
-    let recorder = DebuggingRecorder::new();
-    let snapshotter = recorder.snapshotter();
-    metrics::with_local_recorder(&recorder, || without_key(cache(|| Claims::new(1000, || ()))));
-    let all = recorded(&snapshotter);
-    let (help, values) = &all["lanebloom_guard_requests_without_key_total"];
-    assert!(
-        help.is_some() && matches!(values[..], [DebugValue::Counter(1)]),
-        "{values:?}"
-    );
-    assert_eq!(all.len(), 1);
-}
