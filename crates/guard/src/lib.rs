@@ -235,9 +235,11 @@
 //! # A store under attack
 //!
 //! The filter and the remembered misses keep made-up keys away. For a store that is slow,
-//! overloaded or down, a cache can limit its loads and their time, return expired values while
-//! loads fail, load values again before they expire, and gather the loads of single gets: the
-//! options at the end of [`CacheBuilder`]'s table, all off by default.
+//! overloaded or down, there are [`load_limit`](CacheBuilder::load_limit),
+//! [`load_timeout`](CacheBuilder::load_timeout), [`stale_if_error`](CacheBuilder::stale_if_error),
+//! [`refresh_after_write`](CacheBuilder::refresh_after_write) and
+//! [`gather_gets`](CacheBuilder::gather_gets), all off by default. The table of [`CacheBuilder`]
+//! says why no other option covers each.
 //!
 //! # Sizing
 //!

@@ -61,16 +61,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 }
 
 /// Opens the cache of a feed, and opens it again when the feed is followed no more.
-struct Followed<'a, K: Key + ?Sized, V: Value, F: GuardFilter>(&'a Cache<K, V, F>);
+struct Followed<K: Key + ?Sized, V: Value, F: GuardFilter>(Cache<K, V, F>);
 
-impl<'a, K: Key + ?Sized, V: Value, F: GuardFilter> Followed<'a, K, V, F> {
-    fn new(cache: &'a Cache<K, V, F>) -> Self {
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Followed<K, V, F> {
+    fn new(cache: &Cache<K, V, F>) -> Self {
         cache.open();
-        Self(cache)
+        Self(cache.clone())
     }
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Followed<'_, K, V, F> {
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Followed<K, V, F> {
     fn drop(&mut self) {
         self.0.open();
     }
@@ -79,7 +79,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Followed<'_, K, V, F> {
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
     /// Applies a feed of the changes that other processes make in the store, for as long as the
     /// future runs. Spawn it, once per cache. It has a clone of the cache, and never ends by
-    /// itself. If it is dropped, because its task is aborted, the cache [opens](Cache::reopen).
+    /// itself. The cache [opens](Cache::reopen) at once, and when the future is dropped, because
+    /// its task is aborted.
     ///
     /// It keeps [the only order](crate#the-order-of-a-feed) in which no row is lost, and rebuilds
     /// from `source` while it applies the changes that come. When the feed breaks, it begins again,
@@ -146,8 +147,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
         S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let cache = self.clone();
+        let followed = Followed::new(self);
         async move {
-            let _followed = Followed::new(&cache);
+            let _followed = followed;
             let mut failed = 0;
             loop {
                 let followed = cache.follow_until_broken(&mut feed, silence, &mut source, &mut failed);
@@ -279,9 +281,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
     {
         let cache = self.clone();
         // Here, so that no get is turned away once this has returned.
-        cache.open();
+        let followed = Followed::new(self);
         Background::start(move |mut stopped| {
-            let _followed = Followed::new(&cache);
+            let _followed = followed;
             let mut failed = 0;
             while cache.follow_until_broken(&mut feed, silence, &mut source, &mut failed, &mut stopped) {
                 failed = failed.saturating_add(1);

@@ -63,8 +63,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// A rebuild from the keys of `source`, which never waits in the blocking mode. Once
     /// `is_stopped` is true, the old filter stays.
     ///
-    /// (If `source` were not a reference, `rebuild_every` would not be `Send`: the compiler forgets
-    /// the lifetime.)
+    /// (`S` is the source itself: if it were a reference, `rebuild_every` would not be `Send`,
+    /// since the compiler forgets the lifetime.)
     pub(super) async fn rebuild_by<S>(
         &self,
         source: &mut S,
