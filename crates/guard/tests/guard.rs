@@ -138,7 +138,7 @@ fn dleft(keys: usize) -> DLeftFilter {
     DLeftFilter::builder().expected_keys(keys).build().unwrap()
 }
 
-fn non_scaling(keys: usize) -> ScalableBloom {
+fn one_layer(keys: usize) -> ScalableBloom {
     let builder = ScalableBloom::builder().expected_keys(keys);
     builder.max_layers(1).build().unwrap()
 }
@@ -186,7 +186,7 @@ fn a_guard_whose_filter_is_full_turns_no_valid_key_away() {
     }
     opens(cuckoo);
     opens(dleft);
-    opens(non_scaling);
+    opens(one_layer);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_rebuild_into_too_small_a_filter_is_not_committed() {
     }
     commits_no_loss(cuckoo);
     commits_no_loss(dleft);
-    commits_no_loss(non_scaling);
+    commits_no_loss(one_layer);
 }
 
 /// A key that is inserted repeatedly takes all slots that it can have, and is refused from then
