@@ -58,6 +58,18 @@ async fn run(ctx: &SessionContext, file: &str, text: &str) -> usize {
     checked
 }
 
+/// One partition, and several of small batches, so that states are merged.
+fn contexts() -> [SessionContext; 2] {
+    [(1, 8192), (4, 2)].map(|(partitions, batch)| {
+        let config = SessionConfig::new()
+            .with_target_partitions(partitions)
+            .with_batch_size(batch);
+        let ctx = SessionContext::new_with_config(config);
+        lanebloom_datafusion::register(&ctx);
+        ctx
+    })
+}
+
 #[tokio::test]
 async fn the_files() {
     let mut checked = 0;
@@ -68,17 +80,84 @@ async fn the_files() {
     files.sort();
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
-        // One partition, and several of small batches, so that states are merged.
-        for (partitions, batch) in [(1, 8192), (4, 2)] {
-            let config = SessionConfig::new()
-                .with_target_partitions(partitions)
-                .with_batch_size(batch);
-            let ctx = SessionContext::new_with_config(config);
-            lanebloom_datafusion::register(&ctx);
+        for ctx in contexts() {
             checked += run(&ctx, &path.display().to_string(), &text).await;
         }
     }
     assert!(checked > 100, "{checked} records");
+}
+
+/// Keys of the left type, looked up as the right one. Several types are casts in a row, and none is
+/// the type of the literals.
+#[tokio::test]
+async fn every_type_is_a_key() {
+    let numbers = [
+        ("Int8", "Int64"),
+        ("Int16", "UInt8"),
+        ("Int32", "UInt16"),
+        ("Int64", "UInt32"),
+        ("UInt8", "UInt64"),
+        ("UInt16", "Int8"),
+        ("UInt32", "Int16"),
+        ("UInt64", "Int32"),
+        ("Float16", "Float64"),
+        ("Float32", "Float16"),
+        ("Float64", "Float32"),
+        ("Decimal32(9, 2)", "Decimal128(38, 2)"),
+        ("Decimal64(18, 2)", "Decimal256(76, 2)"),
+        ("Decimal128(38, 2)", "Decimal64(18, 2)"),
+        ("Decimal256(76, 2)", "Decimal32(9, 2)"),
+        ("Int32>Date32", "Int32>Date32>Date64"),
+        ("Int32>Date32>Date64", "Int32>Date32"),
+        ("Timestamp(s)", "Timestamp(s)"),
+        ("Timestamp(ms, \"+02:00\")", "Timestamp(ms, \"UTC\")"),
+        ("Timestamp(us)", "Timestamp(us)"),
+        ("Timestamp(ns)", "Timestamp(ns)"),
+        ("Int32>Time32(s)", "Int32>Time32(s)"),
+        ("Time64(us)", "Time64(us)"),
+        ("Time64(ns)", "Time64(ns)"),
+        ("Duration(ms)", "Duration(ms)"),
+        ("Dictionary(Int8, Int64)", "Int16"),
+    ];
+    let strings = [
+        ("Utf8", "Utf8View"),
+        ("LargeUtf8", "Binary"),
+        ("Utf8View", "LargeBinary"),
+        ("Binary", "BinaryView"),
+        ("LargeBinary", "Utf8"),
+        ("BinaryView", "LargeUtf8"),
+    ];
+    let letters = [
+        ("Binary>FixedSizeBinary(1)", ""),
+        ("Dictionary(Int32, Utf8)", ""),
+        ("", "Dictionary(UInt8, Utf8View)"),
+    ];
+    let cast = |types: &str| {
+        let types = types.split_terminator('>');
+        types.fold("x".to_string(), |value, of| format!("arrow_cast({value}, '{of}')"))
+    };
+    let contexts = contexts();
+    for (types, keys, values) in [
+        (&numbers[..], "(1), (2)", "(1), (3), (NULL)"),
+        (&strings, "('a'), ('')", "('a'), ('b'), (NULL)"),
+        (&letters, "('a'), ('a'), ('c')", "('a'), ('b'), (NULL)"),
+    ] {
+        for (key, value) in types.iter().map(|(key, value)| (cast(key), cast(value))) {
+            for (contains, filter) in [
+                ("bloom_contains", format!("bloom_agg({key})")),
+                ("might_contain", format!("bloom_filter_agg({key}, 1000, 0.001)")),
+            ] {
+                let sql = format!(
+                    "SELECT {contains}((SELECT {filter} FROM (VALUES {keys}) t(x)), {value}) FROM (VALUES {values}) t(x)"
+                );
+                for ctx in &contexts {
+                    let mut found = rows(&ctx.sql(&sql).await.unwrap().collect().await.unwrap());
+                    found.sort();
+                    assert_eq!(found, ["NULL", "false", "true"], "{sql}");
+                }
+            }
+        }
+    }
 }
 
 /// 1,000,000 keys in 8,388,608 bits, 8 bits for each expected key, or the given number of bits; at
