@@ -6,7 +6,7 @@
 //! their views, dictionaries and their values. Other types differ by their [`Class`]: SQL may
 //! convert two values before it compares them, which their hashes do not show.
 
-use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::*;
@@ -168,25 +168,8 @@ pub(crate) fn hash_array<H: HashKeys>(array: &dyn Array, hasher: &H) -> Result<V
         }
         Decimal32(_, _) => longs::<Decimal32Type, _>(array, hasher, &mut out, i64::from),
         Decimal64(_, _) => longs::<Decimal64Type, _>(array, hasher, &mut out, |value| value),
-        Decimal128(_, _) => {
-            let values = array.as_primitive::<Decimal128Type>();
-            longs::<Decimal128Type, _>(array, hasher, &mut out, |value| value as i64);
-            // The key of a value beyond 64 bits is its bytes. Other values have the keys of
-            // narrower decimals.
-            let wide = |value: i128| (i128::from(value as i64) != value).then(|| value.to_le_bytes());
-            patch(values, hasher, &mut out, wide);
-        }
-        Decimal256(_, _) => {
-            let values = array.as_primitive::<Decimal256Type>();
-            longs::<Decimal256Type, _>(array, hasher, &mut out, |value| value.as_i128() as i64);
-            let narrow = |value: i256| value.to_i128();
-            let bytes = |value: i128| (i128::from(value as i64) != value).then(|| value.to_le_bytes());
-            patch(values, hasher, &mut out, |value| narrow(value).and_then(bytes));
-            patch(values, hasher, &mut out, |value| match narrow(value) {
-                Some(_) => None,
-                None => Some(value.to_le_bytes()),
-            });
-        }
+        Decimal128(_, _) => decimals::<Decimal128Type, _>(array, hasher, &mut out, i256::from_i128),
+        Decimal256(_, _) => decimals::<Decimal256Type, _>(array, hasher, &mut out, |value| value),
         Utf8 => bytes(array.as_string::<i32>().iter(), hasher, &mut out),
         LargeUtf8 => bytes(array.as_string::<i64>().iter(), hasher, &mut out),
         Utf8View => bytes(array.as_string_view().iter(), hasher, &mut out),
@@ -220,16 +203,21 @@ fn longs<T: ArrowPrimitiveType, H: HashKeys>(
     hasher.hash_longs(&longs, out);
 }
 
-/// Replaces the hash of each value for which `bytes` returns some, by the hash of these bytes.
-fn patch<T: ArrowPrimitiveType, H: HashKeys, const N: usize>(
-    values: &PrimitiveArray<T>,
+/// The key of a value beyond 64 bits is its bytes, 16 or 32. Other values have the keys of narrower
+/// decimals.
+fn decimals<T: ArrowPrimitiveType, H: HashKeys>(
+    array: &dyn Array,
     hasher: &H,
     out: &mut [H::Hash],
-    bytes: impl Fn(T::Native) -> Option<[u8; N]>,
+    wide: impl Fn(T::Native) -> i256,
 ) {
-    for (value, out) in values.values().iter().zip(out) {
-        if let Some(bytes) = bytes(*value) {
-            hasher.hash_bytes(&[&bytes], std::slice::from_mut(out));
+    longs::<T, H>(array, hasher, out, |value| wide(value).as_i128() as i64);
+    for (value, out) in array.as_primitive::<T>().values().iter().zip(out) {
+        let out = std::slice::from_mut(out);
+        match wide(*value).to_i128() {
+            Some(value) if i128::from(value as i64) == value => {}
+            Some(value) => hasher.hash_bytes(&[&value.to_le_bytes()], out),
+            None => hasher.hash_bytes(&[&wide(*value).to_le_bytes()], out),
         }
     }
 }
