@@ -31,9 +31,7 @@ pub(crate) trait Sketch: Debug + Default + Send + Sync + 'static {
     /// The value; `None` is NULL. The set stays as it is: a window takes the value after each of
     /// its rows.
     fn finish(&mut self, plan: &Self::Plan) -> Result<Option<Vec<u8>>>;
-    /// A value as one of the aggregate's type.
-    fn scalar(value: Option<Vec<u8>>) -> ScalarValue;
-    /// The values of some groups as a column of this type.
+    /// The values of some groups as a column of the aggregate's type.
     fn column(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef>;
     fn memory_bytes(&self) -> usize;
 }
@@ -199,7 +197,8 @@ impl<S: Sketch> Accumulator for SketchAccumulator<S> {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        Ok(S::scalar(self.set.finish(&self.plan)?))
+        let value = self.set.finish(&self.plan)?;
+        ScalarValue::try_from_array(&S::column(vec![value])?, 0)
     }
 
     fn size(&self) -> usize {

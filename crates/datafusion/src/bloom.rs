@@ -2,7 +2,7 @@
 
 use crate::aggregate::{Arguments, Hashes, Sketch, checked_rate, views};
 use crate::keys::Class;
-use crate::value::{Body, Filter, MAX_BYTES, checked, external, header};
+use crate::value::{Body, Filter, MAX_BYTES, external, header, written};
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err};
@@ -114,9 +114,7 @@ impl Sketch for Set {
             out.extend(hashes.iter().flat_map(|hash| hash.to_le_bytes()));
             return Ok(out);
         };
-        let mut out = header(plan.class, 1, filter.memory_bytes());
-        filter.write_to(&mut out).map_err(external)?;
-        checked(out)
+        written(plan.class, filter.memory_bytes(), |out| filter.write_to(out))
     }
 
     /// The filter has the right size as far as the keys are still known.
@@ -127,13 +125,7 @@ impl Sketch for Set {
         }
         let mut filter = ConcurrentBloom::with_capacity(hashes.len(), plan.rate).map_err(external)?;
         filter.insert_hashes_mut(hashes);
-        let mut out = header(plan.class, 1, filter.memory_bytes());
-        filter.write_to(&mut out).map_err(external)?;
-        checked(out).map(Some)
-    }
-
-    fn scalar(value: Option<Vec<u8>>) -> ScalarValue {
-        ScalarValue::BinaryView(value)
+        written(plan.class, filter.memory_bytes(), |out| filter.write_to(out)).map(Some)
     }
 
     fn column(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef> {
@@ -172,6 +164,11 @@ mod tests {
         let mut found = vec![0; hashes.len().div_ceil(64)];
         filter.contains_hashes_bitmap(&hashes, &mut found);
         found.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// A value with these snapshots as its body.
+    fn value(filters: Vec<u8>) -> Vec<u8> {
+        [b"LBSQ\x01\x01\x02\x00".to_vec(), filters].concat()
     }
 
     fn set(keys: std::ops::Range<i64>, plan: &Plan) -> Set {
@@ -292,7 +289,6 @@ mod tests {
 
     #[test]
     fn hashers_with_another_seed_are_refused() {
-        let value = |filter: Vec<u8>| [b"LBSQ\x01\x01\x02\x00".to_vec(), filter].concat();
         let sized = |seed| {
             let filter = ConcurrentBloom::builder().expected_keys(1000).seed(seed).build();
             value(filter.unwrap().to_bytes())
@@ -342,7 +338,6 @@ mod tests {
                 }
             }
         }
-        let value = |filters: Vec<u8>| [b"LBSQ\x01\x01\x02\x00".to_vec(), filters].concat();
         let filter = ConcurrentBloom::with_capacity(1, 0.5).unwrap().to_bytes();
         assert!(Filter::parse(&value(filter.clone())).is_ok());
         let counting = lanebloom::CountingBloom::with_capacity(1, 0.5).unwrap().to_bytes();

@@ -3,9 +3,10 @@
 
 use crate::keys::{Class, hash_array, nulls_of};
 use crate::metrics::Metrics;
-use crate::value::{Filter, external};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder};
+use crate::value::{Filter, external, whole};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, BooleanBufferBuilder};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
@@ -14,7 +15,6 @@ use lanebloom_formats::SparkBloom;
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,19 +32,44 @@ pub(crate) enum Format {
     Spark,
 }
 
-enum Decoded {
-    Ours(Filter),
-    Spark(SparkBloom),
+/// Writes which values of an array a filter may contain, to a bitmap.
+type LookUp = dyn Fn(&dyn Array, &mut [u64]) -> Result<()> + Send + Sync;
+
+impl Format {
+    /// Reads a filter; returns the class of its keys too, if the filter knows it.
+    fn read(self, bytes: &[u8]) -> Result<(Option<Class>, Box<LookUp>)> {
+        Ok(match self {
+            Self::Ours => {
+                let filter = Filter::parse_to_search(bytes)?;
+                let class = filter.class;
+                let look_up = move |values: &dyn Array, out: &mut [u64]| {
+                    filter.contains_hashes_bitmap(&hash_array(values, &Murmur3::default())?, out);
+                    Ok(())
+                };
+                (Some(class), Box::new(look_up))
+            }
+            Self::Spark => {
+                let filter = whole(SparkBloom::from_bytes(bytes).map_err(external)?)?;
+                let look_up = move |values: &dyn Array, out: &mut [u64]| {
+                    filter.contains_hashes_bitmap(&hash_array(values, &filter.format())?, out);
+                    Ok(())
+                };
+                (None, Box::new(look_up))
+            }
+        })
+    }
 }
 
 /// A filter that was read.
 struct Entry {
-    bytes: Bytes,
+    /// Of a column's buffer, or a copy. While it is held, nothing else has its address.
+    bytes: Buffer,
     known: Arc<Known>,
 }
 
 struct Known {
-    decoded: Decoded,
+    class: Option<Class>,
+    look_up: Box<LookUp>,
     watch: Watch,
 }
 
@@ -84,20 +109,9 @@ impl Watch {
     }
 }
 
-/// The bytes of a filter.
-enum Bytes {
-    Copied(Box<[u8]>),
-    /// A buffer and the place of the bytes in it. While it is held, nothing else has its address.
-    Shared(Buffer, Range<usize>),
-}
-
 impl Entry {
     fn is(&self, bytes: &[u8]) -> bool {
-        let own = match &self.bytes {
-            Bytes::Copied(own) => own,
-            Bytes::Shared(buffer, range) => &buffer[range.clone()],
-        };
-        std::ptr::eq(own, bytes) || own == bytes
+        std::ptr::eq(self.bytes.as_slice(), bytes) || self.bytes.as_slice() == bytes
     }
 }
 
@@ -129,25 +143,18 @@ impl Contains {
                 return Ok(Arc::clone(&cache[0].known));
             }
         }
-        let decoded = match self.format {
-            Format::Ours => Decoded::Ours(Filter::parse_to_search(bytes)?),
-            Format::Spark => match SparkBloom::from_bytes(bytes).map_err(external)? {
-                (filter, []) => Decoded::Spark(filter),
-                (_, rest) => return exec_err!("the filter is damaged: unknown bytes ({}) follow it", rest.len()),
-            },
-        };
+        let (class, look_up) = self.format.read(bytes)?;
         let watch = Watch::default();
-        let known = Arc::new(Known { decoded, watch });
+        let known = Arc::new(Known { class, look_up, watch });
         self.metrics.filters.fetch_add(1, Relaxed);
         self.metrics.bytes.fetch_add(bytes.len() as u64, Relaxed);
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = buffers.iter().find_map(|buffer| {
             let start = (bytes.as_ptr() as usize).checked_sub(buffer.as_ptr() as usize)?;
-            let range = start..start + bytes.len();
-            (range.end <= buffer.len()).then(|| Bytes::Shared(buffer.clone(), range))
+            (start + bytes.len() <= buffer.len()).then(|| buffer.slice_with_length(start, bytes.len()))
         });
         cache.push_front(Entry {
-            bytes: shared.unwrap_or_else(|| Bytes::Copied(bytes.into())),
+            bytes: shared.unwrap_or_else(|| Buffer::from(bytes)),
             known: Arc::clone(&known),
         });
         cache.truncate(CACHED);
@@ -166,23 +173,16 @@ impl Contains {
         let mut bitmap = vec![0; rows.div_ceil(64)];
         let known = self.decode(filter, buffers)?;
         let class = Class::of(values.data_type())?;
-        if let Decoded::Ours(filter) = &known.decoded
-            && class != filter.class
+        if let Some(own) = known.class
+            && own != class
         {
-            return exec_err!("the filter holds {}, not {class}: cast the value", filter.class);
+            return exec_err!("the filter holds {own}, not {class}: cast the value");
         }
         if least.is_some() && known.watch.is_skipped(rows as u64) {
             self.metrics.rows_skipped.fetch_add(rows as u64, Relaxed);
             return Ok(BooleanBuffer::new_set(rows));
         }
-        match &known.decoded {
-            Decoded::Ours(filter) => {
-                filter.contains_hashes_bitmap(&hash_array(values, &Murmur3::default())?, &mut bitmap);
-            }
-            Decoded::Spark(filter) => {
-                filter.contains_hashes_bitmap(&hash_array(values, &filter.format())?, &mut bitmap);
-            }
-        }
+        (known.look_up)(values, &mut bitmap)?;
         // Words are little-endian bytes, as Arrow's bits are.
         bitmap.iter_mut().for_each(|word| *word = word.to_le());
         let found = BooleanBuffer::new(Buffer::from_vec(bitmap), 0, rows);
@@ -213,85 +213,52 @@ impl Contains {
 
     /// A filter for every value. Equal filters in a row are searched at once.
     fn each(&self, filters: &ArrayRef, values: &dyn Array, least: Option<f64>) -> Result<BooleanArray> {
+        let views = cast(filters, &DataType::BinaryView)?;
+        let views = views.as_binary_view();
+        // A batch of a column without views has a copy of the filter for each row. Keep none of it.
+        let buffers = match filters.data_type() {
+            DataType::BinaryView => views.data_buffers(),
+            _ => &[],
+        };
         let rows = values.len();
-        let filter_nulls = filters.logical_nulls();
-        let filters = Filters::of(filters)?;
         let mut found = BooleanBufferBuilder::new(rows);
         let mut start = 0;
         while start < rows {
             let mut seen = Vec::new();
             let end = (start + 1..rows)
-                .find(|row| !filters.are_same(start, *row, &mut seen))
+                .find(|row| !are_same(views, start, *row, &mut seen))
                 .unwrap_or(rows);
-            match filters.value(start) {
-                Some(filter) => {
-                    let values = values.slice(start, end - start);
-                    found.append_buffer(&self.search(filter, filters.buffers(), values.as_ref(), least)?);
-                }
-                None => found.append_n(end - start, false),
+            if views.is_valid(start) {
+                let values = values.slice(start, end - start);
+                found.append_buffer(&self.search(views.value(start), buffers, values.as_ref(), least)?);
+            } else {
+                found.append_n(end - start, false);
             }
             start = end;
         }
-        let nulls = NullBuffer::union(filter_nulls.as_ref(), values.logical_nulls().as_ref());
+        let nulls = NullBuffer::union(views.nulls(), values.logical_nulls().as_ref());
         Ok(BooleanArray::new(found.finish(), nulls))
     }
 }
 
-/// A column of filters.
-enum Filters<'a> {
-    Binary(&'a datafusion::arrow::array::BinaryArray),
-    Large(&'a datafusion::arrow::array::LargeBinaryArray),
-    View(&'a datafusion::arrow::array::BinaryViewArray),
-}
-
-impl<'a> Filters<'a> {
-    fn of(array: &'a ArrayRef) -> Result<Self> {
-        Ok(match array.data_type() {
-            DataType::Binary => Self::Binary(array.as_binary()),
-            DataType::LargeBinary => Self::Large(array.as_binary()),
-            DataType::BinaryView => Self::View(array.as_binary_view()),
-            other => return exec_err!("a filter is binary, not of type {other}: pass a value of an aggregate"),
-        })
+/// Whether a row has the filter of the row `start`. Bytes are compared only if the views differ.
+/// `seen` has the views that were found equal to that of `start`: a batch that was gathered from
+/// others has one filter in several buffers, and comparing 100 KB for each row takes longer than
+/// the lookup.
+fn are_same(filters: &BinaryViewArray, start: usize, row: usize, seen: &mut Vec<u128>) -> bool {
+    if filters.is_null(start) || filters.is_null(row) {
+        return filters.is_null(start) && filters.is_null(row);
     }
-
-    /// The buffers of long views.
-    fn buffers(&self) -> &[Buffer] {
-        match self {
-            Self::View(array) => array.data_buffers(),
-            Self::Binary(_) | Self::Large(_) => &[],
-        }
+    let view = filters.views()[row];
+    if view == filters.views()[start] || seen.contains(&view) {
+        return true;
     }
-
-    fn value(&self, row: usize) -> Option<&'a [u8]> {
-        match self {
-            Self::Binary(array) => array.is_valid(row).then(|| array.value(row)),
-            Self::Large(array) => array.is_valid(row).then(|| array.value(row)),
-            Self::View(array) => array.is_valid(row).then(|| array.value(row)),
-        }
+    let is_same = filters.value(start) == filters.value(row);
+    if is_same {
+        seen.truncate(SEEN - 1);
+        seen.insert(0, view);
     }
-
-    /// Whether a row has the filter of the row `start`. Bytes are compared only if the views
-    /// differ. `seen` has the views that were found equal to that of `start`: a batch that was
-    /// gathered from others has one filter in several buffers, and comparing 100 KB for each row
-    /// takes longer than the lookup.
-    fn are_same(&self, start: usize, row: usize, seen: &mut Vec<u128>) -> bool {
-        let view = match self {
-            Self::View(array) if array.is_valid(start) && array.is_valid(row) => {
-                let view = array.views()[row];
-                if view == array.views()[start] || seen.contains(&view) {
-                    return true;
-                }
-                Some(view)
-            }
-            _ => None,
-        };
-        let is_same = self.value(start) == self.value(row);
-        if let (true, Some(view)) = (is_same, view) {
-            seen.truncate(SEEN - 1);
-            seen.insert(0, view);
-        }
-        is_same
-    }
+    is_same
 }
 
 impl ScalarUDFImpl for Contains {
@@ -393,7 +360,6 @@ impl fmt::Debug for Contains {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::arrow::array::BinaryViewArray;
     use datafusion::arrow::compute::interleave;
 
     #[test]
@@ -402,9 +368,9 @@ mod tests {
         let columns = [column(&[1; 100]), column(&[1; 100]), column(&[2; 100]), column(b"")];
         let columns: Vec<&dyn Array> = columns.iter().map(|column| column.as_ref()).collect();
         let filters = interleave(&columns, &[(0, 0), (1, 0), (0, 0), (1, 0), (1, 0), (2, 0), (3, 0)]).unwrap();
-        let filters = Filters::of(&filters).unwrap();
+        let filters = filters.as_binary_view();
         let mut seen = Vec::new();
-        let same = Vec::from_iter((1..7).map(|row| filters.are_same(0, row, &mut seen)));
+        let same = Vec::from_iter((1..7).map(|row| are_same(filters, 0, row, &mut seen)));
         assert_eq!(same, [true, true, true, true, false, false]);
         assert_eq!(seen.len(), 1);
     }

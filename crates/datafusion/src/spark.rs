@@ -1,7 +1,7 @@
 //! `bloom_filter_agg`, with the arguments, the defaults and the bits of Spark's.
 
 use crate::aggregate::{Arguments, Hashes, Sketch, checked_rate};
-use crate::value::{MAX_BYTES, external, hashes_of};
+use crate::value::{MAX_BYTES, external, hashes_of, whole};
 use datafusion::arrow::array::{ArrayRef, BinaryArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err};
@@ -102,10 +102,7 @@ impl Sketch for SparkSet {
 
     fn merge(&mut self, state: &[u8], plan: &Plan) -> Result<()> {
         let Some(hashes) = state.strip_prefix(&NO_FILTER) else {
-            let (more, rest) = SparkBloom::from_bytes(state).map_err(external)?;
-            if !rest.is_empty() {
-                return exec_err!("the filter is damaged: unknown bytes ({}) follow it", rest.len());
-            }
+            let more = whole(SparkBloom::from_bytes(state).map_err(external)?)?;
             return self.filter(plan)?.union_from(&more).map(drop).map_err(external);
         };
         let hashes = hashes_of(hashes, |[a, b, c, d, e, f, g, h]| {
@@ -129,10 +126,6 @@ impl Sketch for SparkSet {
             return Ok(None);
         }
         Ok(Some(self.filter(plan)?.to_bytes()))
-    }
-
-    fn scalar(value: Option<Vec<u8>>) -> ScalarValue {
-        ScalarValue::Binary(value)
     }
 
     fn column(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef> {

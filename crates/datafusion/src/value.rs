@@ -18,6 +18,7 @@
 use crate::keys::Class;
 use datafusion::common::{DataFusionError, Result, exec_err};
 use lanebloom::{AnyFilter, Murmur3};
+use std::io;
 
 /// Bytes of the largest value: half of what one Arrow array holds.
 pub const MAX_BYTES: usize = 1 << 30;
@@ -61,10 +62,7 @@ impl Filter {
         let body = match form {
             0 => Body::Hashes(hashes_of(body, u64::from_le_bytes)?),
             1 => {
-                let (filter, rest) = AnyFilter::from_bytes_with(body, Murmur3::default()).map_err(external)?;
-                if !rest.is_empty() {
-                    return exec_err!("the filter is damaged: unknown bytes ({}) follow it", rest.len());
-                }
+                let filter = whole(AnyFilter::from_bytes_with(body, Murmur3::default()).map_err(external)?)?;
                 if !matches!(filter, AnyFilter::Bloom(_) | AnyFilter::Scalable(_)) {
                     return exec_err!("the filter is a {}: build it with bloom_agg", filter.kind());
                 }
@@ -116,6 +114,14 @@ impl Filter {
     }
 }
 
+/// What was read, if no bytes follow it.
+pub(crate) fn whole<T>((read, rest): (T, &[u8])) -> Result<T> {
+    if rest.is_empty() {
+        return Ok(read);
+    }
+    exec_err!("the filter is damaged: unknown bytes ({}) follow it", rest.len())
+}
+
 /// Hashes that were written one after the other, each as 8 bytes.
 pub(crate) fn hashes_of<H>(bytes: &[u8], hash: impl Fn([u8; 8]) -> H) -> Result<Vec<H>> {
     match bytes.as_chunks() {
@@ -135,10 +141,16 @@ pub(crate) fn header(class: Class, form: u8, body: usize) -> Vec<u8> {
     out
 }
 
-/// The value, if it is not too large.
-pub(crate) fn checked(value: Vec<u8>) -> Result<Vec<u8>> {
-    check_len(&value)?;
-    Ok(value)
+/// The value of a filter, which `write` writes and which takes this many bytes of memory.
+pub(crate) fn written(
+    class: Class,
+    memory: usize,
+    write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> Result<Vec<u8>> {
+    let mut out = header(class, 1, memory);
+    write(&mut out).map_err(external)?;
+    check_len(&out)?;
+    Ok(out)
 }
 
 fn check_len(value: &[u8]) -> Result<()> {
