@@ -61,7 +61,7 @@ async fn scheduler(port: u16) -> Result<()> {
     let session = |config: SessionConfig| {
         let mut state =
             SessionStateBuilder::new_from_existing(ballista_core::utils::default_session_builder(config)?).build();
-        Functions::new().register(&mut state)?;
+        Functions::default().register(&mut state)?;
         Ok(state)
     };
     let config = SchedulerConfig {
@@ -110,14 +110,14 @@ async fn cancel(job: JobId, scheduler_port: u16) -> Result<()> {
 
 /// An executor, with our functions.
 async fn executor(scheduler_port: u16, port: u16, work_dir: &str) -> Result<()> {
-    let functions = Functions::new();
+    let functions = Functions::default();
     let mut registry = BallistaFunctionRegistry::default();
-    for function in functions.scalar() {
+    for function in &functions.scalar {
         registry
             .scalar_functions
             .insert(function.name().into(), Arc::clone(function));
     }
-    for function in functions.aggregate() {
+    for function in &functions.aggregate {
         registry
             .aggregate_functions
             .insert(function.name().into(), Arc::clone(function));

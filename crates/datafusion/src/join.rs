@@ -50,9 +50,9 @@ use std::sync::atomic::Ordering::Relaxed;
 ///   columns, unions, inner and semi joins, without `LIMIT` and volatile functions.
 /// - The keys, and what the small side computes for its keys, cannot fail. The filter makes
 ///   DataFusion compute them for rows that a condition drops, or that a join does not reach.
-///   Columns, comparisons, casts to a type with all values of the other type, and the arithmetic
-///   of integers and floats cannot fail. Other casts, functions, decimals' arithmetic and
-///   a division by a column can.
+///   Columns, comparisons, `CASE`, casts to a type with all values of the other type, `TRY_CAST`
+///   to a number, and the arithmetic of integers and floats cannot fail. Other casts, functions,
+///   decimals' arithmetic and a division by a column can.
 ///
 /// The small side is read twice: for the filter, and for the join. If a table changes between the
 /// two reads, the join has rows of both states.
@@ -104,12 +104,10 @@ impl JoinFilters {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> datafusion::error::Result<()> {
-    /// use lanebloom_datafusion::JoinFilters;
-    ///
-    /// let ctx = datafusion::prelude::SessionContext::new();
+    /// # use lanebloom_datafusion::JoinFilters;
+    /// # let ctx = datafusion::prelude::SessionContext::new();
     /// let metrics = JoinFilters::new().max_build_rows(0).install(&ctx);
-    /// let sql = "CREATE TABLE t AS SELECT value AS id
-    ///            FROM generate_series(1, 5000)";
+    /// let sql = "CREATE TABLE t AS SELECT value AS id FROM range(5000)";
     /// ctx.sql(sql).await?.collect().await?;
     /// let sql = "SELECT * FROM t JOIN t AS u ON t.id = u.id WHERE u.id = 3";
     /// ctx.sql(sql).await?.collect().await?;
@@ -128,12 +126,10 @@ impl JoinFilters {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> datafusion::error::Result<()> {
-    /// use lanebloom_datafusion::JoinFilters;
-    ///
-    /// let ctx = datafusion::prelude::SessionContext::new();
+    /// # use lanebloom_datafusion::JoinFilters;
+    /// # let ctx = datafusion::prelude::SessionContext::new();
     /// let metrics = JoinFilters::new().min_ratio(1).install(&ctx);
-    /// let sql = "CREATE TABLE t AS SELECT value AS id
-    ///            FROM generate_series(1, 5000)";
+    /// let sql = "CREATE TABLE t AS SELECT value AS id FROM range(5000)";
     /// ctx.sql(sql).await?.collect().await?;
     /// let sql = "SELECT * FROM t JOIN t AS u ON t.id = u.id WHERE u.id % 9 = 3";
     /// ctx.sql(sql).await?.collect().await?;
@@ -209,14 +205,18 @@ impl JoinFilters {
     /// For Ballista, call this on the context that `SessionContext::remote` returned. The scheduler
     /// and the executors need only [the functions](crate::Functions).
     pub fn install(self, ctx: &SessionContext) -> Arc<Metrics> {
-        let functions = Functions::new();
+        let functions = Functions::default();
         functions.register_in(ctx);
-        let metrics = Arc::clone(functions.metrics());
+        let Functions {
+            scalar,
+            aggregate,
+            metrics,
+        } = functions;
         let state = ctx.state();
         let planner = JoinFilterPlanner {
             inner: Arc::clone(state.query_planner()),
-            contains: Arc::clone(&functions.scalar()[0]),
-            aggregate: Arc::clone(&functions.aggregate()[0]),
+            contains: Arc::clone(&scalar[0]),
+            aggregate: Arc::clone(&aggregate[0]),
             metrics: Arc::clone(&metrics),
             settings: self,
         };
@@ -275,13 +275,11 @@ impl QueryPlanner for JoinFilterPlanner {
     }
 }
 
-/// The filter of one join.
+/// The filter of one join, and the key of the side that it prunes.
 struct Planned {
-    build: Arc<LogicalPlan>,
-    build_key: Expr,
+    filter: Expr,
     probe_key: Expr,
     is_left_probed: bool,
-    expected: Option<usize>,
 }
 
 impl JoinFilterPlanner {
@@ -323,8 +321,7 @@ impl JoinFilterPlanner {
             } else {
                 &mut join.right
             };
-            let condition = self.subquery(&planned)?;
-            *probe = Arc::new(self.place(LogicalPlan::clone(probe), planned.probe_key, condition)?);
+            *probe = Arc::new(self.place(LogicalPlan::clone(probe), planned.probe_key, planned.filter)?);
             Ok(Transformed::yes(LogicalPlan::Join(join)))
         })?;
         self.metrics.planned.fetch_add(planned - filters.len() as u64, Relaxed);
@@ -345,43 +342,35 @@ impl JoinFilterPlanner {
             return Ok(None);
         };
         let sides = [
-            (&join.left, left_key, right_key, false),
-            (&join.right, right_key, left_key, true),
+            (&join.left, left_key, &join.right, right_key, false),
+            (&join.right, right_key, &join.left, left_key, true),
         ];
-        for (build, build_key, probe_key, is_left_probed) in sides {
+        for (build, build_key, probe, probe_key, is_left_probed) in sides {
             if !is_repeatable(build)? {
                 continue;
             }
             let mut expected = None;
             if !self.is_hinted(build)? {
-                let probe = if is_left_probed { &join.left } else { &join.right };
                 if !has_condition(build)? {
                     continue;
                 }
-                let (Some(size), Some(Size { rows: probe_rows, .. })) =
-                    (size(build, session).await, size(probe, session).await)
-                else {
+                let (Some(own), Some(other)) = (size(build, session).await, size(probe, session).await) else {
                     continue;
                 };
-                if size.is_broadcast(session) {
+                let is_small =
+                    own.rows <= self.settings.max_build_rows && own.rows <= other.rows / self.settings.min_ratio.max(1);
+                if !is_small || own.is_broadcast(session) {
                     continue;
                 }
-                let build_rows = size.rows;
-                if build_rows > self.settings.max_build_rows || probe_rows / self.settings.min_ratio.max(1) < build_rows
-                {
-                    continue;
-                }
-                expected = (build_rows > MANY).then_some(build_rows);
+                expected = (own.rows > MANY).then_some(own.rows);
             }
             if !is_total(build, build_key, session)? {
                 continue;
             }
             return Ok(Some(Planned {
-                build: Arc::clone(build),
-                build_key: build_key.clone(),
+                filter: self.subquery(build, build_key, expected)?,
                 probe_key: probe_key.clone(),
                 is_left_probed,
-                expected,
             }));
         }
         Ok(None)
@@ -401,13 +390,13 @@ impl JoinFilterPlanner {
     }
 
     /// `(SELECT bloom_agg(key, ...) FROM build)`.
-    fn subquery(&self, planned: &Planned) -> Result<Expr> {
-        let mut arguments = vec![planned.build_key.clone()];
-        if planned.expected.is_some() || self.settings.rate != DEFAULT_RATE {
-            arguments.push(lit(planned.expected.unwrap_or(1) as i64));
+    fn subquery(&self, build: &Arc<LogicalPlan>, key: &Expr, expected: Option<usize>) -> Result<Expr> {
+        let mut arguments = vec![key.clone()];
+        if expected.is_some() || self.settings.rate != DEFAULT_RATE {
+            arguments.push(lit(expected.unwrap_or(1) as i64));
             arguments.push(lit(self.settings.rate));
         }
-        let plan = LogicalPlanBuilder::from(Arc::clone(&planned.build))
+        let plan = LogicalPlanBuilder::from(Arc::clone(build))
             .aggregate(Vec::<Expr>::new(), [self.aggregate.call(arguments)])?
             .build()?;
         Ok(Expr::ScalarSubquery(Subquery {

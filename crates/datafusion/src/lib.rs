@@ -72,7 +72,6 @@
 
 mod aggregate;
 mod bloom;
-
 mod join;
 mod keys;
 mod metrics;
@@ -96,27 +95,27 @@ pub use value::MAX_BYTES;
 /// that of a Ballista scheduler or executor.
 ///
 /// ```
-/// let functions = lanebloom_datafusion::Functions::new();
-/// let scalar = functions.scalar().iter();
+/// let functions = lanebloom_datafusion::Functions::default();
+/// let scalar = functions.scalar.iter();
 /// let names: Vec<_> = scalar.map(|function| function.name().to_owned()).collect();
 /// assert_eq!(names, ["bloom_contains", "might_contain", "bloom_statistics"]);
+/// assert_eq!(functions.aggregate[0].name(), "bloom_agg");
+/// assert_eq!(functions.aggregate[1].name(), "bloom_filter_agg");
+/// assert_eq!(functions.metrics.rows_in(), 0);
 /// ```
 #[derive(Debug)]
 pub struct Functions {
-    scalar: Vec<Arc<ScalarUDF>>,
-    aggregate: Vec<Arc<AggregateUDF>>,
-    metrics: Arc<Metrics>,
+    /// The scalar functions.
+    pub scalar: Vec<Arc<ScalarUDF>>,
+    /// The aggregates.
+    pub aggregate: Vec<Arc<AggregateUDF>>,
+    /// The counters of both predicates.
+    pub metrics: Arc<Metrics>,
 }
 
-impl Functions {
-    /// The functions, with counters of their own.
-    ///
-    /// ```
-    /// let functions = lanebloom_datafusion::Functions::new();
-    /// assert_eq!(functions.aggregate().len(), 2);
-    /// ```
-    #[must_use]
-    pub fn new() -> Self {
+/// The functions, with counters of their own.
+impl Default for Functions {
+    fn default() -> Self {
         let metrics = Arc::new(Metrics::default());
         let contains = |format| Arc::new(ScalarUDF::from(Contains::new(format, Arc::clone(&metrics))));
         Self {
@@ -132,41 +131,9 @@ impl Functions {
             metrics,
         }
     }
+}
 
-    /// The scalar functions.
-    ///
-    /// ```
-    /// let functions = lanebloom_datafusion::Functions::new();
-    /// let mut scalar = functions.scalar().iter();
-    /// assert!(scalar.any(|function| function.name() == "might_contain"));
-    /// ```
-    #[must_use]
-    pub fn scalar(&self) -> &[Arc<ScalarUDF>] {
-        &self.scalar
-    }
-
-    /// The aggregates.
-    ///
-    /// ```
-    /// let functions = lanebloom_datafusion::Functions::new();
-    /// let mut aggregates = functions.aggregate().iter();
-    /// assert!(aggregates.any(|function| function.name() == "bloom_filter_agg"));
-    /// ```
-    #[must_use]
-    pub fn aggregate(&self) -> &[Arc<AggregateUDF>] {
-        &self.aggregate
-    }
-
-    /// The counters of both predicates.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom_datafusion::Functions::new().metrics().rows_in(), 0);
-    /// ```
-    #[must_use]
-    pub fn metrics(&self) -> &Arc<Metrics> {
-        &self.metrics
-    }
-
+impl Functions {
     /// Adds the functions to a registry, such as a `SessionState`.
     ///
     /// # Errors
@@ -179,7 +146,7 @@ impl Functions {
     /// use datafusion::execution::session_state::SessionStateBuilder;
     ///
     /// let mut state = SessionStateBuilder::new().with_default_features().build();
-    /// lanebloom_datafusion::Functions::new().register(&mut state)?;
+    /// lanebloom_datafusion::Functions::default().register(&mut state)?;
     /// assert!(state.aggregate_functions().contains_key("bloom_agg"));
     /// # Ok::<(), datafusion::error::DataFusionError>(())
     /// ```
@@ -192,22 +159,10 @@ impl Functions {
         }
         Ok(())
     }
-}
 
-impl Functions {
     fn register_in(&self, ctx: &SessionContext) {
-        for function in &self.scalar {
-            ctx.register_udf(ScalarUDF::clone(function));
-        }
-        for function in &self.aggregate {
-            ctx.register_udaf(AggregateUDF::clone(function));
-        }
-    }
-}
-
-impl Default for Functions {
-    fn default() -> Self {
-        Self::new()
+        let registered = self.register(&mut *ctx.state_ref().write());
+        registered.expect("a session takes functions");
     }
 }
 
@@ -228,7 +183,7 @@ impl Default for Functions {
 /// # }
 /// ```
 pub fn register(ctx: &SessionContext) -> Arc<Metrics> {
-    let functions = Functions::new();
+    let functions = Functions::default();
     functions.register_in(ctx);
     functions.metrics
 }

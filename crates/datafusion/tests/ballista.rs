@@ -47,7 +47,7 @@ async fn context(folder: &Path, broadcast: usize) -> SessionContext {
         .with_config(config)
         .with_default_features()
         .build();
-    Functions::new().register(&mut state).unwrap();
+    Functions::default().register(&mut state).unwrap();
     let ctx = SessionContext::standalone_with_state(state).await.unwrap();
     // Ballista gives the client a set of functions of its own.
     lanebloom_datafusion::register(&ctx);
