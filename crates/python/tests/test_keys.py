@@ -3,7 +3,6 @@
 import datetime
 import hashlib
 import ipaddress
-import json
 import subprocess
 import sys
 import uuid
@@ -38,6 +37,7 @@ BYTES = [
     (-(2.0**64), (-(2**64)).to_bytes(16, "little", signed=True)),
     (2.0**127, (2**127).to_bytes(17, "little", signed=True)),
     (float("nan"), b"\0"),
+    (-float("nan"), b"\0"),
     (0.5, bytes.fromhex("000000000000e03f")),
     (float("inf"), bytes.fromhex("000000000000f07f")),
     ("", b""),
@@ -71,15 +71,6 @@ def test_a_key_has_the_bytes_of_the_table(key, content):
     assert content in f
     assert f.contains_many([key, content]).tolist() == [True, True]
     assert len({f.add_many((key,)), f.add_many([content]), f.add_many(iter([key]))}) == 1
-
-
-def test_equal_numbers_are_one_key():
-    f = BloomFilter(100)
-    f.add(1)
-    assert 1.0 in f and True in f
-    assert 2 not in f and 1.5 not in f and "1" not in f
-    f.add(float("nan"))
-    assert -float("nan") in f and None in f
 
 
 def test_a_large_float_is_the_key_of_its_integer():
@@ -246,10 +237,3 @@ def test_sparks_filter_has_the_keys_of_spark():
         with pytest.raises(ValueError, match=f"^{bad}: "):
             f.add(bad)
     assert f.approx_len == 5
-
-
-def test_python_types_survive_json_keys():
-    # What a queue does to keys: ids that come back as the same JSON are the same keys.
-    f = BloomFilter(10)
-    f.add(("user", 17))
-    assert tuple(json.loads(json.dumps(("user", 17)))) in f
