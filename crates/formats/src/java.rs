@@ -3,7 +3,6 @@
 //! hold what differs, as a [`FormatImpl`]: hash, indexes, sizes, header.
 
 mod batch;
-pub(crate) mod error;
 pub(crate) mod formulas;
 pub(crate) mod header;
 pub(crate) mod indexes;
@@ -13,9 +12,9 @@ mod sets;
 mod statistics;
 mod stream;
 
+use crate::error::ReadError;
 use crate::flat::{Flat, NextIndex};
 use core::fmt;
-use error::ReadError;
 use formulas::Shape;
 use header::Header;
 use indexes::IntIndexes;

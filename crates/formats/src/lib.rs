@@ -88,6 +88,7 @@ extern crate alloc;
 extern crate std;
 
 mod chunks;
+mod error;
 mod flat;
 pub mod guava;
 #[doc(hidden)]
@@ -101,17 +102,17 @@ mod scandump;
 pub mod spark;
 pub mod splitblock;
 
+pub use error::ReadError;
 pub use guava::GuavaBloom;
-pub use java::error::JavaReadError;
 pub use java::{JavaBloom, JavaFormat, JavaKey};
 use lanebloom::internal::Isa;
 #[doc(no_inline)]
 pub use lanebloom::{BuildError, Funnel, IncompatibleError, Statistics};
 pub use redisbloom::RedisBloom;
-pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
+pub use redisbloom::error::RedisBloomInsertError;
 pub use rediscuckoo::RedisCuckoo;
 pub use spark::SparkBloom;
-pub use splitblock::{SplitBlockBank, SplitBlockBloom, SplitBlockReadError, SplitBlockView};
+pub use splitblock::{SplitBlockBank, SplitBlockBloom, SplitBlockView};
 
 /// Keys that are hashed at a time.
 const CHUNK: usize = 1024;

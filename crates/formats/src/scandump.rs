@@ -6,9 +6,8 @@
 //! A chunk comes with a cursor: 1 with the header; 1 plus the number of bytes so far with another
 //! chunk.
 
-use crate::redisbloom::error::{RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
+use crate::error::ReadError;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use sealed::Chain;
 
@@ -24,9 +23,9 @@ const CHUNK_BYTES: usize = 16 << 20;
 ///
 /// ```
 /// use lanebloom_formats::redisbloom::{Dumped, Loader};
-/// use lanebloom_formats::{RedisBloom, RedisBloomLoadError, RedisCuckoo};
+/// use lanebloom_formats::{ReadError, RedisBloom, RedisCuckoo};
 ///
-/// fn load<F: Dumped>(dump: &[(i64, Vec<u8>)]) -> Result<F, RedisBloomLoadError> {
+/// fn load<F: Dumped>(dump: &[(i64, Vec<u8>)]) -> Result<F, ReadError> {
 ///     let mut loader = Loader::new(1 << 20);
 ///     for (cursor, chunk) in dump {
 ///         loader.load(*cursor, chunk)?;
@@ -45,7 +44,7 @@ pub trait Dumped: Chain {}
 impl<F: Chain> Dumped for F {}
 
 pub(crate) mod sealed {
-    use crate::redisbloom::error::RedisBloomLoadError;
+    use crate::error::ReadError;
     use alloc::vec::Vec;
 
     /// A chain of filters with bytes.
@@ -54,7 +53,7 @@ pub(crate) mod sealed {
         const UNIT: usize;
 
         /// A chain whose bytes are 0, by a header that was checked before the bytes were allocated.
-        fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, RedisBloomLoadError>;
+        fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, ReadError>;
 
         fn header(&self) -> Vec<u8>;
 
@@ -69,7 +68,7 @@ pub(crate) mod sealed {
 
         /// Whether this filter, as it was loaded, is still whole if Redis dumps it with this header
         /// now.
-        fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError>;
+        fn is_whole(&self, header: &[u8]) -> Result<bool, ReadError>;
     }
 }
 
@@ -220,7 +219,7 @@ impl<F: Dumped> Loader<F> {
     /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), RedisBloomLoadError> {
+    pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), ReadError> {
         if cursor == 0 && chunk.is_empty() && !self.ended {
             self.ended = self.is_complete();
             return if self.ended { Ok(()) } else { Err(self.incomplete()) };
@@ -235,7 +234,9 @@ impl<F: Dumped> Loader<F> {
         };
         let len = chunk.len();
         let Some(left) = self.start.left(filter) else {
-            return Err(invalid(format!("cursor {cursor} with {len} bytes came after the end")));
+            return Err(ReadError::invalid(format!(
+                "cursor {cursor} with {len} bytes came after the end"
+            )));
         };
         // The limit is on the sum of all that came before, so that nothing overflows.
         let expected = self.cursor.saturating_add_unsigned(len as u64);
@@ -244,13 +245,13 @@ impl<F: Dumped> Loader<F> {
         }
         if len == 0 || len % F::UNIT != 0 {
             let problem = format!("a chunk of {len} bytes is not of a positive multiple of {}", F::UNIT);
-            return Err(invalid(problem));
+            return Err(ReadError::invalid(problem));
         }
         let ChunkStart { filter: number, offset } = self.start;
         if len > left {
             let problem =
                 format!("a chunk of {len} bytes is more than the {left} that layer {number} of the chain has left");
-            return Err(invalid(problem));
+            return Err(ReadError::invalid(problem));
         }
         filter.store(number, offset, chunk);
         self.cursor = cursor;
@@ -278,19 +279,18 @@ impl<F: Dumped> Loader<F> {
     /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of 16");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn finish(self) -> Result<F, RedisBloomLoadError> {
-        let incomplete = (!self.is_complete()).then(|| self.incomplete());
-        match (self.filter, incomplete) {
-            (Some(filter), None) => Ok(filter),
-            (_, error) => Err(error.unwrap_or(RedisBloomLoadError(Kind::Empty))),
+    pub fn finish(self) -> Result<F, ReadError> {
+        if !self.is_complete() {
+            return Err(self.incomplete());
         }
+        Ok(self.filter.expect("it is complete"))
     }
 
     /// Takes the replies in order.
     pub(crate) fn all<C: AsRef<[u8]>>(
         replies: impl IntoIterator<Item = (i64, C)>,
         max_bytes: usize,
-    ) -> Result<F, RedisBloomLoadError> {
+    ) -> Result<F, ReadError> {
         let mut loader = Self::new(max_bytes);
         for (cursor, chunk) in replies {
             loader.load(cursor, chunk.as_ref())?;
@@ -298,23 +298,18 @@ impl<F: Dumped> Loader<F> {
         loader.finish()
     }
 
-    fn incomplete(&self) -> RedisBloomLoadError {
-        RedisBloomLoadError(match &self.filter {
-            None => Kind::Empty,
-            Some(filter) => Kind::Truncated {
-                bytes: (self.cursor - FIRST) as u64,
-                needed: (0..).map_while(|number| filter.len(number)).sum::<usize>() as u64,
-            },
-        })
+    fn incomplete(&self) -> ReadError {
+        let Some(filter) = &self.filter else {
+            return ReadError::truncated("the dump ends before its header");
+        };
+        let (bytes, lens) = (self.cursor - FIRST, (0..).map_while(|number| filter.len(number)));
+        let needed: usize = lens.sum();
+        ReadError::truncated(format!("the dump ends after {bytes} bytes of {needed}"))
     }
 }
 
-fn invalid(problem: String) -> RedisBloomLoadError {
-    RedisBloomLoadError(Kind::Invalid(problem))
-}
-
-fn other_cursor(cursor: i64, expected: i64) -> RedisBloomLoadError {
-    invalid(format!("cursor {cursor} came with a chunk whose cursor is {expected}"))
+fn other_cursor(cursor: i64, expected: i64) -> ReadError {
+    ReadError::invalid(format!("cursor {cursor} came with a chunk whose cursor is {expected}"))
 }
 
 /// The chunks of a filter's dump, each with its cursor; made by

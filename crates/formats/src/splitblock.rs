@@ -50,7 +50,6 @@ mod bank;
 mod block;
 mod bytes;
 mod engine;
-pub(crate) mod error;
 #[allow(unsafe_code, reason = "instruction sets that not every CPU has, and their loads")]
 mod kernel;
 mod sizing;
@@ -61,7 +60,6 @@ pub use self::arrow::{Column, ColumnError};
 pub use self::bank::SplitBlockBank;
 pub use self::bytes::{Header, Milvus};
 pub use self::engine::{Owned, SplitBlock, Xxh64};
-pub use self::error::SplitBlockReadError;
 pub use self::sizing::{MAX_FORMAT_BYTES, MIN_FORMAT_BYTES};
 pub use self::view::SplitBlockView;
 

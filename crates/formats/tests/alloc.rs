@@ -130,7 +130,7 @@ fn a_dump_takes_memory_within_the_limit() {
     assert_eq!(
         error.unwrap_err().to_string(),
         format!(
-            "the filter was not loaded: the allocation of {} bytes failed",
+            "the filter was not read: the allocation of {} bytes failed",
             bits.next_multiple_of(64)
         )
     );

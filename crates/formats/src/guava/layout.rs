@@ -1,8 +1,8 @@
 //! What is Guava's of a [`JavaBloom`](crate::JavaBloom): the layout for keys and a rate, the hash
 //! and the indexes of its bits, and the header of the stream.
 
+use crate::error::ReadError;
 use crate::flat::{Modulo, NextIndex};
-use crate::java::error::ReadError;
 use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits, optimal_bits, round};
 use crate::java::header::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
 use crate::java::indexes::IntIndexes;
@@ -157,14 +157,14 @@ impl FormatImpl for Guava {
             1 => Strategy::Mitz64,
             _ if JAVA_OBJECT.starts_with(&[ordinal, hash_functions]) => return Err(java_object()),
             _ => {
-                return Err(ReadError::Invalid(format!(
+                return Err(ReadError::invalid(format!(
                     "strategy {} is neither 0 (MURMUR128_MITZ_32) nor 1 (MURMUR128_MITZ_64)",
                     ordinal as i8
                 )));
             }
         };
         if hash_functions == 0 {
-            return Err(ReadError::Invalid("0 hash functions is not in 1 to 255".into()));
+            return Err(ReadError::invalid("0 hash functions is not in 1 to 255"));
         }
         Ok(Layout {
             format: Self { strategy },

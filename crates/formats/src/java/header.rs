@@ -1,8 +1,8 @@
 //! What the headers of Guava's and Spark's streams have in common. `guava/layout.rs` and
 //! `spark/layout.rs` read and make them.
 
-use super::error::ReadError;
 use super::formulas::MAX_WORDS;
+use crate::error::ReadError;
 use alloc::format;
 
 /// The most bytes of a header: those of Spark's V2.
@@ -18,7 +18,7 @@ pub(crate) const JAVA_OBJECT: [u8; 4] = [0xac, 0xed, 0, 5];
 /// The number of longs that a stream declares, as Java's `int`.
 pub(crate) fn words(length: [u8; 4]) -> Result<usize, ReadError> {
     match i32::from_be_bytes(length) {
-        length @ ..=0 => Err(ReadError::Invalid(format!(
+        length @ ..=0 => Err(ReadError::invalid(format!(
             "a length of {length} longs is not in 1 to {MAX_WORDS}"
         ))),
         length => Ok(length as usize),
@@ -27,7 +27,7 @@ pub(crate) fn words(length: [u8; 4]) -> Result<usize, ReadError> {
 
 /// A Java object instead of a stream.
 pub(crate) fn java_object() -> ReadError {
-    ReadError::Invalid(
-        "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream".into(),
+    ReadError::invalid(
+        "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream",
     )
 }

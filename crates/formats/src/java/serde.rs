@@ -1,8 +1,8 @@
 //! `Serialize` and `Deserialize` of a [`JavaBloom`] (feature `serde`): the bytes of its stream,
 //! with the same checks.
 
-use super::error::JavaReadError;
 use super::{JavaBloom, JavaFormat};
+use crate::error::ReadError;
 use lanebloom::codec::{Limited, Snapshot};
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -52,9 +52,9 @@ impl<'de, F: JavaFormat> Deserialize<'de> for JavaBloom<F> {
 
 impl<F: JavaFormat> Snapshot for JavaBloom<F> {
     type Hasher = ();
-    type Error = JavaReadError;
+    type Error = ReadError;
 
-    fn decode_within(bytes: &[u8], max_bytes: usize, (): ()) -> Result<(Self, &[u8]), JavaReadError> {
-        Self::from_bytes_within(bytes, max_bytes as u64).map_err(JavaReadError)
+    fn decode_within(bytes: &[u8], max_bytes: usize, (): ()) -> Result<(Self, &[u8]), ReadError> {
+        Self::from_bytes_within(bytes, max_bytes as u64)
     }
 }

@@ -2,11 +2,12 @@
 //! an `int` for the number of longs, and the longs, all big-endian (`java.io.DataOutputStream`).
 //! `guava/layout.rs` and `spark/layout.rs` read and make the headers.
 
-use super::error::{JavaReadError, ReadError};
 use super::formulas::{MAX_WORDS, Shape};
 use super::header::Header;
 use super::{JavaBloom, JavaFormat, Layout};
+use crate::error::ReadError;
 use crate::flat::Flat;
+use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::internal::{acquire_if, as_chunks};
 
@@ -18,18 +19,17 @@ fn bytes(header: usize, words: usize) -> u64 {
 
 /// The `len` bytes with which a stream begins.
 fn begin(stream: &[u8], len: usize) -> Result<&[u8], ReadError> {
-    stream.get(..len).ok_or(ReadError::Truncated {
-        bytes: stream.len() as u64,
-        needed: len as u64,
-    })
+    stream
+        .get(..len)
+        .ok_or_else(|| truncated(stream.len() as u64, len as u64))
+}
+
+fn truncated(bytes: u64, needed: u64) -> ReadError {
+    ReadError::truncated(format!("the stream ends after {bytes} bytes of {needed}"))
 }
 
 fn check_limit(shape: Shape, limit: u64) -> Result<(), ReadError> {
-    let needed = 8 * shape.words as u64;
-    if needed > limit {
-        return Err(ReadError::OverLimit { needed, limit });
-    }
-    Ok(())
+    ReadError::check_limit(8 * shape.words as u64, limit)
 }
 
 /// The streams of Guava and Spark.
@@ -87,8 +87,8 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// assert!(GuavaBloom::stream_len(b"a line of text").is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn stream_len(head: &[u8]) -> Result<u64, JavaReadError> {
-        let (layout, header) = Self::layout_of(head).map_err(JavaReadError)?;
+    pub fn stream_len(head: &[u8]) -> Result<u64, ReadError> {
+        let (layout, header) = Self::layout_of(head)?;
         Ok(bytes(header, layout.shape.words))
     }
 
@@ -120,8 +120,8 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "readFrom")]
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), JavaReadError> {
-        Self::from_bytes_within(bytes, u64::MAX).map_err(JavaReadError)
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), ReadError> {
+        Self::from_bytes_within(bytes, u64::MAX)
     }
 
     /// [`from_bytes`](Self::from_bytes) for a filter of at most `limit` bytes.
@@ -131,12 +131,9 @@ impl<F: JavaFormat> JavaBloom<F> {
         check_limit(shape, limit)?;
         let (longs, _) = as_chunks(&stream[header..]);
         let Some(longs) = longs.get(..shape.words) else {
-            return Err(ReadError::Truncated {
-                bytes: stream.len() as u64,
-                needed: bytes(header, shape.words),
-            });
+            return Err(truncated(stream.len() as u64, bytes(header, shape.words)));
         };
-        let mut flat = Flat::new(shape.words, shape.hash_functions).map_err(ReadError::OutOfMemory)?;
+        let mut flat = Flat::new(shape.words, shape.hash_functions)?;
         flat.bits
             .store_words(0, longs.iter().map(|long| u64::from_be_bytes(*long)));
         Ok((Self::read_with(layout, flat), &stream[header + 8 * shape.words..]))
@@ -163,7 +160,7 @@ impl<F: JavaFormat> JavaBloom<F> {
 
 #[cfg(feature = "std")]
 mod io {
-    use super::{JavaBloom, JavaFormat, JavaReadError, ReadError, Shape, bytes, check_limit};
+    use super::{JavaBloom, JavaFormat, ReadError, Shape, bytes, check_limit, truncated};
     use crate::flat::{Flat, LINE_WORDS};
     use crate::java::header::MAX_HEADER;
     use lanebloom::internal::{Bits, acquire_if, as_chunks};
@@ -247,11 +244,7 @@ mod io {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         #[doc(alias = "readFrom")]
-        pub fn read_from(reader: impl Read, max_bytes: usize) -> Result<Self, JavaReadError> {
-            Self::read(reader, max_bytes as u64).map_err(JavaReadError)
-        }
-
-        fn read(mut reader: impl Read, limit: u64) -> Result<Self, ReadError> {
+        pub fn read_from(mut reader: impl Read, max_bytes: usize) -> Result<Self, ReadError> {
             let mut header = [0; MAX_HEADER];
             let (start, rest) = header.split_at_mut(F::HEADER_START);
             fill(&mut reader, start, 0, start.len() as u64)?;
@@ -263,7 +256,7 @@ mod io {
                 len as u64,
             )?;
             let layout = F::from_header(&header[..len])?;
-            let flat = read_longs(reader, len, layout.shape, limit)?;
+            let flat = read_longs(reader, len, layout.shape, max_bytes as u64)?;
             Ok(Self::read_with(layout, flat))
         }
     }
@@ -273,13 +266,12 @@ mod io {
     fn read_longs(mut reader: impl Read, header: usize, shape: Shape, limit: u64) -> Result<Flat, ReadError> {
         check_limit(shape, limit)?;
         let all_lines = shape.words.div_ceil(LINE_WORDS);
-        let allocate = |lines: usize| Bits::new(lines).map_err(ReadError::OutOfMemory);
-        let mut bits = allocate(all_lines.min(AT_FIRST))?;
+        let mut bits = Bits::new(all_lines.min(AT_FIRST))?;
         let mut buffer = [0; BUFFER];
         let mut words = 0;
         while words < shape.words {
             if words == LINE_WORDS * bits.blocks() {
-                let mut more = allocate(all_lines.min(2 * bits.blocks()))?;
+                let mut more = Bits::new(all_lines.min(2 * bits.blocks()))?;
                 more.store_words(0, bits.words().flatten());
                 bits = more;
             }
@@ -299,13 +291,10 @@ mod io {
         let mut len = 0;
         while len < part.len() {
             match reader.read(&mut part[len..]) {
-                Ok(0) => {
-                    let bytes = before + len as u64;
-                    return Err(ReadError::Truncated { bytes, needed });
-                }
+                Ok(0) => return Err(truncated(before + len as u64, needed)),
                 Ok(more) => len += more,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(ReadError::Io(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

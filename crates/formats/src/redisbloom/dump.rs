@@ -13,9 +13,10 @@
 //!
 //! The bytes of a filter are its bits, in words that are little-endian.
 
-use super::error::{NO_CAPACITY, NO_EXPANSION, RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
+use super::error::{NO_CAPACITY, NO_EXPANSION};
 use super::layout::{LayerLayout, TIGHTENING, bits_per_key, hash_functions, options};
 use super::{BloomLayer, LoadChunks, Loader, RedisBloom};
+use crate::error::ReadError;
 use crate::flat::LINE_BYTES;
 use crate::scandump::sealed::Chain;
 use alloc::format;
@@ -64,8 +65,8 @@ impl Numbers<'_> {
 }
 
 impl Header {
-    fn parse(bytes: &[u8], limit: u64) -> Result<Self, Kind> {
-        let other_length = |needed| Kind::Invalid(format!("the header has {} bytes, not {needed}", bytes.len()));
+    fn parse(bytes: &[u8], limit: u64) -> Result<Self, ReadError> {
+        let other_length = |needed| ReadError::invalid(format!("the header has {} bytes, not {needed}", bytes.len()));
         if bytes.len() < HEADER {
             return Err(other_length(HEADER as u64));
         }
@@ -75,7 +76,7 @@ impl Header {
         let (options, expansion) = (numbers.u32(), numbers.u32());
         if !(1..=MOST_LINKS).contains(&count) {
             let problem = format!("{count} filters in the chain are not in 1 to {MOST_LINKS}");
-            return Err(Kind::Invalid(problem));
+            return Err(ReadError::invalid(problem));
         }
         let needed = HEADER as u64 + LAYER as u64 * u64::from(count);
         if bytes.len() as u64 != needed {
@@ -83,10 +84,10 @@ impl Header {
         }
         if options & !options::ALL != 0 {
             let problem = format!("options {options:#x} have others than 1 (NOROUND), 4 (FORCE64) and 8 (NO_SCALING)");
-            return Err(Kind::Invalid(problem));
+            return Err(ReadError::invalid(problem));
         }
         if expansion == 0 && options & options::NO_SCALING == 0 {
-            return Err(Kind::Invalid(NO_EXPANSION.into()));
+            return Err(ReadError::invalid(NO_EXPANSION));
         }
         let mut header = Self {
             options,
@@ -96,7 +97,7 @@ impl Header {
         let (mut counted, mut memory, mut most_rate) = (0u64, 0u64, 1.0);
         for layer in 0..count {
             let (layout, items) = parse_layer(&mut numbers, most_rate)
-                .map_err(|problem| Kind::Invalid(format!("layer {layer} of the chain: {problem}")))?;
+                .map_err(|problem| ReadError::invalid(format!("layer {layer} of the chain: {problem}")))?;
             most_rate = layout.rate * TIGHTENING;
             memory = memory.saturating_add(layout.memory_bytes());
             counted = counted.saturating_add(items);
@@ -104,11 +105,9 @@ impl Header {
         }
         if counted != items {
             let problem = format!("{items} items are not the {counted} that the filters have together");
-            return Err(Kind::Invalid(problem));
+            return Err(ReadError::invalid(problem));
         }
-        if memory > limit {
-            return Err(Kind::OverLimit { needed: memory, limit });
-        }
+        ReadError::check_limit(memory, limit)?;
         Ok(header)
     }
 }
@@ -205,7 +204,7 @@ impl RedisBloom {
     pub fn from_scandump<C: AsRef<[u8]>>(
         replies: impl IntoIterator<Item = (i64, C)>,
         max_bytes: usize,
-    ) -> Result<Self, RedisBloomLoadError> {
+    ) -> Result<Self, ReadError> {
         Loader::all(replies, max_bytes)
     }
 
@@ -229,8 +228,8 @@ impl RedisBloom {
 impl Chain for RedisBloom {
     const UNIT: usize = 8;
 
-    fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, RedisBloomLoadError> {
-        let header = Header::parse(header, max_bytes).map_err(RedisBloomLoadError)?;
+    fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, ReadError> {
+        let header = Header::parse(header, max_bytes)?;
         let mut filter = Self {
             layers: Vec::new(),
             options: header.options,
@@ -238,8 +237,7 @@ impl Chain for RedisBloom {
             max_bytes,
         };
         for (layout, items) in header.layers {
-            let added = filter.add_layer(layout, items);
-            added.map_err(|error| RedisBloomLoadError(Kind::OutOfMemory(error)))?;
+            filter.add_layer(layout, items)?;
         }
         Ok(filter)
     }
@@ -288,8 +286,8 @@ impl Chain for RedisBloom {
     }
 
     /// Inserts may have come: the same chain, perhaps longer, with no fewer keys.
-    fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
-        let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
+    fn is_whole(&self, header: &[u8]) -> Result<bool, ReadError> {
+        let header = Header::parse(header, u64::MAX)?;
         let mut layers = self.layers.iter().zip(&header.layers);
         let grown = layers.all(|(layer, (layout, items))| layer.layout == *layout && layer.items <= *items);
         let chain = (self.options, self.expansion) == (header.options, header.expansion);

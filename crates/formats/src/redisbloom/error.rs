@@ -1,6 +1,5 @@
-//! The errors of inserting into a filter of the module RedisBloom, and of loading its dump.
+//! The error of inserting into a filter of the module RedisBloom.
 
-use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 use lanebloom::BuildError;
@@ -110,82 +109,6 @@ impl Error for RedisBloomInsertError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
             RedisBloomInsertErrorKind::Growth(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-/// Why chunks are not the dump of a [`RedisBloom`](crate::RedisBloom) or
-/// [`RedisCuckoo`](crate::RedisCuckoo).
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom_formats::redisbloom::RedisBloom;
-///
-/// let chunks = [(1, b"no header")];
-/// let error = RedisBloom::from_scandump(chunks, 1 << 20).unwrap_err();
-/// assert_eq!(error.to_string(), "the header has 9 bytes, not 20");
-/// assert!(!error.is_truncated());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct RedisBloomLoadError(pub(crate) RedisBloomLoadErrorKind);
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum RedisBloomLoadErrorKind {
-    /// There was no header.
-    Empty,
-    Truncated {
-        bytes: u64,
-        needed: u64,
-    },
-    Invalid(String),
-    OverLimit {
-        needed: u64,
-        limit: u64,
-    },
-    OutOfMemory(BuildError),
-}
-
-impl RedisBloomLoadError {
-    /// Whether the chunks ended before the filter did.
-    ///
-    /// ```
-    /// use lanebloom_formats::RedisBloom;
-    ///
-    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
-    /// let header = filter.to_loadchunks().take(1);
-    /// let error = RedisBloom::from_scandump(header, 1 << 20).unwrap_err();
-    /// assert!(error.is_truncated());
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn is_truncated(&self) -> bool {
-        use RedisBloomLoadErrorKind::{Empty, Truncated};
-        matches!(self.0, Empty | Truncated { .. })
-    }
-}
-
-impl fmt::Display for RedisBloomLoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use RedisBloomLoadErrorKind as Kind;
-        match &self.0 {
-            Kind::Empty => f.write_str("the dump ends before its header"),
-            Kind::Truncated { bytes, needed } => write!(f, "the dump ends after {bytes} bytes of {needed}"),
-            Kind::Invalid(problem) => f.write_str(problem),
-            Kind::OverLimit { needed, limit } => write!(
-                f,
-                "the filter takes {needed} bytes, more than the limit of {limit} bytes"
-            ),
-            Kind::OutOfMemory(error) => write!(f, "the filter was not loaded: {error}"),
-        }
-    }
-}
-
-impl Error for RedisBloomLoadError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            RedisBloomLoadErrorKind::OutOfMemory(error) => Some(error),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@
 //! The bytes of a filter are its slots.
 
 use super::{RedisCuckoo, Settings};
-use crate::redisbloom::error::{RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
+use crate::error::ReadError;
 use crate::scandump::sealed::Chain;
 use crate::scandump::{LoadChunks, Loader};
 use alloc::format;
@@ -32,9 +32,9 @@ struct Header {
 }
 
 impl Header {
-    fn parse(bytes: &[u8], limit: u64) -> Result<Self, Kind> {
+    fn parse(bytes: &[u8], limit: u64) -> Result<Self, ReadError> {
         let Ok(bytes) = <&[u8; HEADER]>::try_from(bytes) else {
-            return Err(Kind::Invalid(format!(
+            return Err(ReadError::invalid(format!(
                 "the header has {} bytes, not {HEADER}",
                 bytes.len()
             )));
@@ -66,24 +66,21 @@ impl Header {
                 filters: filters as usize,
             });
         };
-        Err(Kind::Invalid(problem))
+        Err(ReadError::invalid(problem))
     }
 
     /// Fails if all slots take more bytes than `limit`.
-    fn check_size(settings: Settings, filters: usize, limit: u64) -> Result<(), Kind> {
+    fn check_size(settings: Settings, filters: usize, limit: u64) -> Result<(), ReadError> {
         let mut needed = 0;
         for number in 0..filters {
             let Some(buckets) = settings.buckets_of(number) else {
                 let problem = format!("layer {number} of the chain has more than {} slots", u32::MAX);
-                return Err(Kind::Invalid(problem));
+                return Err(ReadError::invalid(problem));
             };
             // At most 2^16 times 2^32.
             needed += buckets * u64::from(settings.bucket_size);
         }
-        if needed > limit {
-            return Err(Kind::OverLimit { needed, limit });
-        }
-        Ok(())
+        ReadError::check_limit(needed, limit)
     }
 }
 
@@ -120,7 +117,7 @@ impl RedisCuckoo {
     pub fn from_scandump<C: AsRef<[u8]>>(
         replies: impl IntoIterator<Item = (i64, C)>,
         max_bytes: usize,
-    ) -> Result<Self, RedisBloomLoadError> {
+    ) -> Result<Self, ReadError> {
         Loader::all(replies, max_bytes)
     }
 
@@ -142,13 +139,12 @@ impl RedisCuckoo {
 impl Chain for RedisCuckoo {
     const UNIT: usize = 1;
 
-    fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, RedisBloomLoadError> {
-        let header = Header::parse(header, max_bytes).map_err(RedisBloomLoadError)?;
-        let empty = Self::empty(header.settings, header.filters, max_bytes);
+    fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, ReadError> {
+        let header = Header::parse(header, max_bytes)?;
         Ok(Self {
             items: header.items,
             deletes: header.deletes,
-            ..empty.map_err(|error| RedisBloomLoadError(Kind::OutOfMemory(error)))?
+            ..Self::empty(header.settings, header.filters, max_bytes)?
         })
     }
 
@@ -180,7 +176,7 @@ impl Chain for RedisCuckoo {
     }
 
     /// Any change may have moved fingerprints.
-    fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
+    fn is_whole(&self, header: &[u8]) -> Result<bool, ReadError> {
         Ok(header == self.header())
     }
 }

@@ -2,8 +2,8 @@
 //! of a hash's bits, and the header of the stream.
 
 use super::hash::{Hash, SparkKey};
+use crate::error::ReadError;
 use crate::flat::{Column, Modulo, NextIndex};
-use crate::java::error::ReadError;
 use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits, optimal_bits};
 use crate::java::header::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
 use crate::java::indexes::IntIndexes;
@@ -144,7 +144,7 @@ impl FormatImpl for Spark {
             _ if version == JAVA_OBJECT => Err(java_object()),
             [a, b, c, d] => {
                 let version = i32::from_be_bytes([a, b, c, d]);
-                Err(ReadError::Invalid(format!("version {version} is neither 1 nor 2")))
+                Err(ReadError::invalid(format!("version {version} is neither 1 nor 2")))
             }
             _ => unreachable!("HEADER_START says how many there are"),
         }
@@ -159,7 +159,7 @@ impl FormatImpl for Spark {
         let hash_functions = match i32::from_be_bytes(hash_functions) {
             number @ 1..=MAX_HASH_FUNCTIONS => number as u32,
             number => {
-                return Err(ReadError::Invalid(format!(
+                return Err(ReadError::invalid(format!(
                     "{number} hash functions is not in 1 to {MAX_HASH_FUNCTIONS}"
                 )));
             }

@@ -2,9 +2,9 @@
 //! Milvus' envelope.
 
 use super::block::BLOCK_BYTES;
-use super::error::{SplitBlockReadError, SplitBlockReadErrorKind as Kind};
 use super::sizing::MAX_FORMAT_BYTES;
 use super::{SplitBlockBloom, sizing};
+use crate::error::ReadError;
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
@@ -36,7 +36,7 @@ impl Header {
     ///
     /// If the bytes end too early, are not a header, or if the filter has another algorithm, hash
     /// or compression than Parquet defines so far.
-    pub fn parse(bytes: &[u8]) -> Result<Self, SplitBlockReadError> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ReadError> {
         let mut thrift = Thrift { bytes, at: 0 };
         let mut size = None;
         let (mut algorithm, mut hash, mut compression) = (None, None, None);
@@ -53,13 +53,17 @@ impl Header {
         for (name, member) in [("algorithm", algorithm), ("hash", hash), ("compression", compression)] {
             match member {
                 Some(1) => {}
-                Some(other) => return Err(invalid(format!("the filter's {name} is number {other}, not 1"))),
-                None => return Err(invalid(format!("the filter's header has no {name}"))),
+                Some(other) => {
+                    return Err(ReadError::invalid(format!(
+                        "the filter's {name} is number {other}, not 1"
+                    )));
+                }
+                None => return Err(ReadError::invalid(format!("the filter's header has no {name}"))),
             }
         }
-        let size = size.ok_or_else(|| invalid("the filter's header has no number of bytes".into()))?;
+        let size = size.ok_or_else(|| ReadError::invalid("the filter's header has no number of bytes"))?;
         let bytes = usize::try_from(size).ok().filter(|bytes| *bytes <= i32::MAX as usize);
-        let bytes = bytes.ok_or_else(|| invalid(format!("the filter's header says {size} bytes")))?;
+        let bytes = bytes.ok_or_else(|| ReadError::invalid(format!("the filter's header says {size} bytes")))?;
         whole_blocks(bytes)?;
         Ok(Self {
             header_bytes: thrift.at,
@@ -222,12 +226,11 @@ impl SplitBlockBloom {
     /// ```
     /// let filter = lanebloom_formats::SplitBlockBloom::from_bitset(&[0xff; 64])?;
     /// assert!(filter.contains("anything"));
-    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
+    /// # Ok::<(), lanebloom_formats::ReadError>(())
     /// ```
-    pub fn from_bitset(bitset: &[u8]) -> Result<Self, SplitBlockReadError> {
+    pub fn from_bitset(bitset: &[u8]) -> Result<Self, ReadError> {
         let blocks = whole_blocks(bitset.len())?;
-        let mut filter =
-            Self::new(blocks, sizing::keys(blocks, 0.01)).map_err(|e| SplitBlockReadError(Kind::OutOfMemory(e)))?;
+        let mut filter = Self::new(blocks, sizing::keys(blocks, 0.01))?;
         let words = as_chunks(bitset).0.iter().map(|word| u64::from_le_bytes(*word));
         filter.0.engine_mut().content.bits.store_words(0, words);
         Ok(filter)
@@ -258,11 +261,11 @@ impl SplitBlockBloom {
     /// assert_eq!(error, "the filter's header says 16 + 64 bytes, and there are 81");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn from_parquet(bytes: &[u8]) -> Result<Self, SplitBlockReadError> {
+    pub fn from_parquet(bytes: &[u8]) -> Result<Self, ReadError> {
         let header = Header::parse(bytes)?;
         let (bitset, rest) = split(bytes, header.header_bytes, header.bitset_bytes)?;
         if !rest.is_empty() {
-            return Err(invalid(format!(
+            return Err(ReadError::invalid(format!(
                 "the filter's header says {} + {} bytes, and there are {}",
                 header.header_bytes,
                 header.bitset_bytes,
@@ -291,7 +294,7 @@ impl SplitBlockBloom {
     /// assert_eq!((read, rest), (filter, &b"more"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn from_parquet_prefix(bytes: &[u8]) -> Result<(Self, &[u8]), SplitBlockReadError> {
+    pub fn from_parquet_prefix(bytes: &[u8]) -> Result<(Self, &[u8]), ReadError> {
         let header = Header::parse(bytes)?;
         let (bitset, rest) = split(bytes, header.header_bytes, header.bitset_bytes)?;
         Ok((Self::from_bitset(bitset)?, rest))
@@ -303,10 +306,10 @@ impl SplitBlockBloom {
     ///
     /// If the bytes end too early, go on after the filter, or are none of version 1, or if there is
     /// not enough memory.
-    pub fn from_mbf1(bytes: &[u8]) -> Result<(Self, Milvus), SplitBlockReadError> {
+    pub fn from_mbf1(bytes: &[u8]) -> Result<(Self, Milvus), ReadError> {
         let (header, _) = split(bytes, 0, MILVUS_HEADER)?;
         if header[..8] != *b"MBF1\x01\0\x01\0" {
-            return Err(invalid(format!(
+            return Err(ReadError::invalid(format!(
                 "the bytes begin with {:02x?}, not MBF1 version 1",
                 &header[..8]
             )));
@@ -314,18 +317,18 @@ impl SplitBlockBloom {
         let word = |at: usize| u64::from_le_bytes(as_chunks(&header[at..]).0[0]);
         let blocks = u32::from_le_bytes(as_chunks(&header[24..]).0[0]) as usize;
         if !blocks.is_power_of_two() || blocks > MAX_FORMAT_BYTES / BLOCK_BYTES {
-            return Err(invalid(format!(
+            return Err(ReadError::invalid(format!(
                 "{blocks} blocks are not a power of two of at most {}",
                 MAX_FORMAT_BYTES / BLOCK_BYTES
             )));
         }
         let domains = header[28];
         if domains > 3 || header[29..] != [0; 3] {
-            return Err(invalid(format!("the domains are {:02x?}", &header[28..])));
+            return Err(ReadError::invalid(format!("the domains are {:02x?}", &header[28..])));
         }
         let (bitset, rest) = split(bytes, MILVUS_HEADER, blocks * BLOCK_BYTES)?;
         if !rest.is_empty() {
-            return Err(invalid(format!("{} bytes follow the filter", rest.len())));
+            return Err(ReadError::invalid(format!("{} bytes follow the filter", rest.len())));
         }
         let says = Milvus {
             keys: word(8),
@@ -337,20 +340,16 @@ impl SplitBlockBloom {
     }
 }
 
-fn invalid(problem: alloc::string::String) -> SplitBlockReadError {
-    SplitBlockReadError(Kind::Invalid(problem))
-}
-
 /// The blocks of this number of bytes.
-pub(super) fn whole_blocks(bytes: usize) -> Result<usize, SplitBlockReadError> {
+pub(super) fn whole_blocks(bytes: usize) -> Result<usize, ReadError> {
     let blocks = bytes / BLOCK_BYTES;
     if bytes % BLOCK_BYTES != 0 || blocks == 0 {
-        return Err(invalid(format!(
+        return Err(ReadError::invalid(format!(
             "{bytes} bytes are not a whole number of blocks of {BLOCK_BYTES} bytes"
         )));
     }
     if blocks > sizing::MOST_BLOCKS {
-        return Err(invalid(format!(
+        return Err(ReadError::invalid(format!(
             "{blocks} blocks are more than {}",
             sizing::MOST_BLOCKS
         )));
@@ -359,11 +358,11 @@ pub(super) fn whole_blocks(bytes: usize) -> Result<usize, SplitBlockReadError> {
 }
 
 /// `len` bytes from `start` on, and the rest.
-fn split(bytes: &[u8], start: usize, len: usize) -> Result<(&[u8], &[u8]), SplitBlockReadError> {
+fn split(bytes: &[u8], start: usize, len: usize) -> Result<(&[u8], &[u8]), ReadError> {
     let needed = start.saturating_add(len);
     if bytes.len() < needed {
-        let bytes = bytes.len();
-        return Err(SplitBlockReadError(Kind::Truncated { bytes, needed }));
+        let problem = format!("the bytes end after {} of at least {needed}", bytes.len());
+        return Err(ReadError::truncated(problem));
     }
     Ok(bytes[start..].split_at(len))
 }
@@ -381,13 +380,13 @@ struct Thrift<'a> {
 }
 
 impl Thrift<'_> {
-    fn byte(&mut self) -> Result<u8, SplitBlockReadError> {
+    fn byte(&mut self) -> Result<u8, ReadError> {
         let (byte, _) = split(self.bytes, self.at, 1)?;
         self.at += 1;
         Ok(byte[0])
     }
 
-    fn varint(&mut self) -> Result<u64, SplitBlockReadError> {
+    fn varint(&mut self) -> Result<u64, ReadError> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -396,16 +395,18 @@ impl Thrift<'_> {
                 return Ok(number);
             }
         }
-        Err(invalid("the filter's header has a number of more than 64 bits".into()))
+        Err(ReadError::invalid(
+            "the filter's header has a number of more than 64 bits",
+        ))
     }
 
-    fn zigzag(&mut self) -> Result<i64, SplitBlockReadError> {
+    fn zigzag(&mut self) -> Result<i64, ReadError> {
         let number = self.varint()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
     /// The type of the next field of a struct, whose number becomes `field`; `None` at the end.
-    fn field(&mut self, field: &mut i64) -> Result<Option<u8>, SplitBlockReadError> {
+    fn field(&mut self, field: &mut i64) -> Result<Option<u8>, ReadError> {
         let byte = self.byte()?;
         if byte == 0 {
             return Ok(None);
@@ -418,7 +419,7 @@ impl Thrift<'_> {
     }
 
     /// The number of the member that a union has; its content is skipped.
-    fn member(&mut self) -> Result<Option<i64>, SplitBlockReadError> {
+    fn member(&mut self) -> Result<Option<i64>, ReadError> {
         let (mut field, mut member) = (0, None);
         while let Some(kind) = self.field(&mut field)? {
             member = Some(field);
@@ -427,7 +428,7 @@ impl Thrift<'_> {
         Ok(member)
     }
 
-    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), SplitBlockReadError> {
+    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), ReadError> {
         match kind {
             // Booleans, whose value is the type.
             1 | 2 => {}
@@ -444,12 +445,16 @@ impl Thrift<'_> {
                     self.skip(kind, depth + 1)?;
                 }
             }
-            _ => return Err(invalid(format!("the filter's header has a field of type {kind}"))),
+            _ => {
+                return Err(ReadError::invalid(format!(
+                    "the filter's header has a field of type {kind}"
+                )));
+            }
         }
         Ok(())
     }
 
-    fn skip_bytes(&mut self, len: u64) -> Result<(), SplitBlockReadError> {
+    fn skip_bytes(&mut self, len: u64) -> Result<(), ReadError> {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         split(self.bytes, self.at, len)?;
         self.at += len;

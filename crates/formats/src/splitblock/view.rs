@@ -3,7 +3,7 @@
 use super::block::Block;
 use super::bytes::whole_blocks;
 use super::engine::{SplitBlock, Xxh64};
-use super::error::SplitBlockReadError;
+use crate::error::ReadError;
 use core::fmt;
 use core::ops::Deref;
 use lanebloom::Filter;
@@ -44,9 +44,9 @@ impl<'a> SplitBlockView<'a> {
     /// assert!(SplitBlockView::new(&[0xff; 32])?.contains("ann"));
     /// assert!(!SplitBlockView::new(&[0; 32])?.contains("ann"));
     /// assert!(SplitBlockView::new(&[0; 33]).is_err());
-    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
+    /// # Ok::<(), lanebloom_formats::ReadError>(())
     /// ```
-    pub fn new(bitset: &'a [u8]) -> Result<Self, SplitBlockReadError> {
+    pub fn new(bitset: &'a [u8]) -> Result<Self, ReadError> {
         whole_blocks(bitset.len())?;
         let blocks = as_chunks(as_chunks(bitset).0).0;
         Ok(Self(Filter::of(SplitBlock::new(blocks), Xxh64::new())))
@@ -56,7 +56,7 @@ impl<'a> SplitBlockView<'a> {
     ///
     /// ```
     /// assert_eq!(lanebloom_formats::SplitBlockView::new(&[0; 96])?.blocks(), 3);
-    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
+    /// # Ok::<(), lanebloom_formats::ReadError>(())
     /// ```
     #[must_use]
     pub fn blocks(&self) -> usize {

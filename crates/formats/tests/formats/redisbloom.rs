@@ -2,7 +2,7 @@
 //! and invalid dumps. `redisbloom_module.rs` asks the module itself.
 
 use lanebloom_formats::redisbloom::{LayerInfo, Loader, RedisBloom};
-use lanebloom_formats::{RedisBloomInsertError, RedisBloomLoadError};
+use lanebloom_formats::{ReadError, RedisBloomInsertError};
 use lanebloom_tests::{STRESS_KEYS, number, panic_message, places_differ, together};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -600,7 +600,7 @@ fn replies() -> (Model, Vec<(i64, Vec<u8>)>) {
     (model, replies)
 }
 
-fn load(replies: &[(i64, Vec<u8>)], limit: usize) -> Result<RedisBloom, RedisBloomLoadError> {
+fn load(replies: &[(i64, Vec<u8>)], limit: usize) -> Result<RedisBloom, ReadError> {
     RedisBloom::from_scandump(replies.iter().map(|(cursor, chunk)| (*cursor, chunk)), limit)
 }
 
@@ -950,7 +950,7 @@ fn a_dump_beyond_the_limit_is_an_error() {
         let error = load(&replies, usize::MAX).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the filter was not loaded: the allocation of 1152921504606846976 bytes failed"
+            "the filter was not read: the allocation of 1152921504606846976 bytes failed"
         );
         assert!(error.source().is_some() && !error.is_truncated());
     }

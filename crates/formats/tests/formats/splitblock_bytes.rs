@@ -1,9 +1,9 @@
 //! Bytes that are no split-block filter: whatever they are, reading ends in an error that says so.
 
 use lanebloom_formats::splitblock::{Header, Milvus};
-use lanebloom_formats::{SplitBlockBloom, SplitBlockReadError};
+use lanebloom_formats::{ReadError, SplitBlockBloom};
 
-fn problem<T>(read: Result<T, SplitBlockReadError>) -> String {
+fn problem<T>(read: Result<T, ReadError>) -> String {
     match read {
         Ok(_) => panic!("it was read"),
         Err(error) => error.to_string(),

@@ -3,7 +3,7 @@
 
 use super::each::{distinct, hit_rate, lookups_agree, number};
 use super::{Bloom, FUNCTIONS, HEADER_START, Int, VERSIONS, Version, builder, header, header_of, might_contain};
-use lanebloom_formats::JavaReadError;
+use lanebloom_formats::ReadError;
 use lanebloom_tests::{Full, Pieces, STRESS_KEYS, together};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) fn unhex(value: &Value) -> Vec<u8> {
         .collect()
 }
 
-fn read(bytes: &[u8]) -> Result<Bloom, JavaReadError> {
+fn read(bytes: &[u8]) -> Result<Bloom, ReadError> {
     Bloom::read_from(bytes, 1 << 20)
 }
 
