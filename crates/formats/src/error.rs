@@ -13,8 +13,8 @@ use lanebloom::BuildError;
 ///
 /// let error = GuavaBloom::from_bytes(&[1, 5, 0, 0, 0, 2, 0, 0]).unwrap_err();
 /// assert_eq!(error.to_string(), "the stream ends after 8 bytes of 22");
-/// let error = RedisBloom::from_scandump([(1, b"no header")], 1 << 20).unwrap_err();
-/// assert_eq!(error.to_string(), "the header has 9 bytes, not 20");
+/// let error = RedisBloom::from_scandump([(1, b"none")], 1 << 20).unwrap_err();
+/// assert_eq!(error.to_string(), "the header has 4 bytes, not 20");
 /// let error = SplitBlockBloom::from_bitset(&[0; 40]).unwrap_err();
 /// assert!(error.to_string().starts_with("40 bytes are not a whole number of"));
 /// ```

@@ -101,14 +101,10 @@ impl Flat {
         }
     }
 
-    /// The number of [`words`](Self::words).
-    pub(crate) fn word_count(&self) -> usize {
-        (self.modulo.bits / 64) as usize
-    }
-
     /// The words, those that only fill the last line left out. Call [`acquire_if`] after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
-        self.bits.words().flatten().take(self.word_count())
+        let count = (self.modulo.bits / 64) as usize;
+        self.bits.words().flatten().take(count)
     }
 
     /// The number of bits that are set. Call [`acquire_if`] after.
@@ -168,10 +164,15 @@ impl Flat {
     }
 
     /// [`set`](Self::set) by plain stores, while no other thread has the filter.
-    pub(crate) fn set_mut(&mut self, mut indexes: impl NextIndex) {
+    #[inline(always)]
+    pub(crate) fn set_mut(&mut self, mut indexes: impl NextIndex) -> bool {
+        let mut all = 1;
         for _ in 0..self.functions {
-            self.bits.set_bit(indexes.next_index(&self.modulo));
+            let index = indexes.next_index(&self.modulo);
+            all &= self.bits.bit(index);
+            self.bits.set_bit(index);
         }
+        all & 1 == 0
     }
 
     /// Prefetches all lines of a key.
@@ -393,7 +394,6 @@ impl Flat {
         mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
-        let functions = self.functions;
         let (mut tile, mut columns) = ([P::default(); AccessPlan::TILE], [[0; AccessPlan::TILE]; GROUP]);
         for (start, keys) in (0..).step_by(AccessPlan::TILE).zip(keys.chunks(AccessPlan::TILE)) {
             let tile = &mut tile[..keys.len()];
@@ -407,15 +407,7 @@ impl Flat {
                     }
                     all & 1 ^ 1
                 })),
-                None => AccessPlan::answers(tile.iter().map(|indexes| {
-                    let (mut indexes, mut all) = (*indexes, 1);
-                    for _ in 0..functions {
-                        let index = indexes.next_index(&self.modulo);
-                        all &= self.bits.bit(index);
-                        self.bits.set_bit(index);
-                    }
-                    all & 1 ^ 1
-                })),
+                None => AccessPlan::answers(tile.iter().map(|indexes| self.set_mut(*indexes))),
             };
             each(start, keys.len(), changed);
         }

@@ -8,9 +8,7 @@ use lanebloom::BuildError;
 /// For bitmaps of Guava's size: the number of bits, and of hash functions by Guava's formula up to
 /// 2024.
 ///
-/// # Errors
-///
-/// As [`GuavaBloom::with_capacity`](crate::GuavaBloom::with_capacity).
+/// Fails as [`GuavaBloom::with_capacity`](crate::GuavaBloom::with_capacity) does.
 pub fn guava_size(keys: u64, rate: f64) -> Result<(u64, u8), BuildError> {
     layout::size(keys, rate, HashFunctions::ByBits)
 }

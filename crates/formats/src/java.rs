@@ -3,6 +3,7 @@
 //! hold what differs, as a [`FormatImpl`]: hash, indexes, sizes, header.
 
 mod batch;
+mod builder;
 pub(crate) mod formulas;
 pub(crate) mod header;
 pub(crate) mod indexes;
@@ -14,6 +15,7 @@ mod stream;
 
 use crate::error::ReadError;
 use crate::flat::{Flat, NextIndex};
+pub use builder::JavaBuilder;
 use core::fmt;
 use formulas::Shape;
 use header::Header;
@@ -36,8 +38,13 @@ use lanebloom::internal::{Isa, Vectorized, acquire_if, assert_same_length};
 /// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters of one
 /// system (and of one seed, for Spark). Methods named `_flagged` write the answer for each key to
 /// the same place of a slice, methods named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
+/// They panic unless the slice has a place for each key, or the bitmap a word for every 64 keys.
 ///
-/// # Memory ordering
+/// # Consistency
+///
+/// The promises are those of [lanebloom](lanebloom#consistency), with one difference. If several
+/// threads race to insert a new key, **at least** one of them gets `true`, and several may: a key
+/// has many words here, so an insert is never a claim.
 ///
 /// An insert is a `Release`. A lookup that returns `true`, or an insert that returns `false`, ends
 /// in an `Acquire`: everything that the inserters of the key had done before is visible. In batches
@@ -130,11 +137,13 @@ pub trait JavaKey<F: JavaFormat>: KeyImpl<F> {}
 impl<F: JavaFormat, K: KeyImpl<F> + ?Sized> JavaKey<F> for K {}
 
 /// What differs between the systems.
-pub trait FormatImpl: Copy + Eq + fmt::Display + Send + Sync + 'static {
+pub trait FormatImpl: Copy + Default + Eq + fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// A key's hash, from which all indexes of its bits follow.
     type Hash: Copy + Default;
     /// The indexes of a key's bits in filters that are wide: from 64 bits.
     type Wide: NextIndex + From<Self::Hash>;
+    /// What decides the size beside keys and rate.
+    type Sizing: Clone + Default + fmt::Debug;
 
     /// The name of the filter type.
     const FILTER: &str;
@@ -145,8 +154,8 @@ pub trait FormatImpl: Copy + Eq + fmt::Display + Send + Sync + 'static {
     /// The bytes of a stream that say how long its header is.
     const HEADER_START: usize;
 
-    /// The layout for keys and a rate, by the defaults of the system.
-    fn solve(keys: usize, rate: f64) -> Result<Layout<Self>, BuildError>;
+    /// The layout that the system's `create` chooses.
+    fn solve(builder: &JavaBuilder<Self>) -> Result<Layout<Self>, BuildError>;
 
     /// Whether the indexes are `Wide`. Those of the other filters are [`narrow`](Self::narrow).
     fn is_wide(self) -> bool;
@@ -162,9 +171,6 @@ pub trait FormatImpl: Copy + Eq + fmt::Display + Send + Sync + 'static {
 
     /// The layout that a header says. The header is complete.
     fn from_header(header: &[u8]) -> Result<Layout<Self>, ReadError>;
-
-    /// Adds what only this system has to the summary of a filter.
-    fn describe(self, summary: &mut fmt::DebugStruct<'_, '_>);
 }
 
 /// What filters of a system ask of a key.
@@ -188,83 +194,12 @@ impl<F: FormatImpl> fmt::Display for Layout<F> {
     }
 }
 
-/// Making a filter.
-impl<F: JavaFormat> JavaBloom<F> {
-    /// An empty filter for `keys` keys at this rate, with the defaults of today's Guava, or of
-    /// Spark 4.3.
-    ///
-    /// # Errors
-    ///
-    /// As `build` of the filter's builder.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_formats::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!((filter.expected_keys(), filter.hash_functions()), (1000, 7));
-    /// let error = GuavaBloom::with_capacity(1000, 1.0).unwrap_err();
-    /// let text = "false-positive rate 1 is not between 0 and 1, both excluded";
-    /// assert_eq!(error.to_string(), text);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "create")]
-    pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
-        Self::with_layout(F::solve(keys, false_positive_rate)?, keys)
-    }
-
-    /// A filter that holds `keys` and is sized for as many, or for one if there are none, at this
-    /// false-positive rate.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_capacity`](Self::with_capacity).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_formats::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::from_keys(["a", "b"], 0.01)?;
-    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-    /// assert_eq!(filter.expected_keys(), 2);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "toBloomFilter")]
-    pub fn from_keys<K: JavaKey<F>>(
-        keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
-        false_positive_rate: f64,
-    ) -> Result<Self, BuildError> {
-        let keys = keys.into_iter();
-        let filter = Self::with_capacity(keys.len().max(1), false_positive_rate)?;
-        filter.insert_all(keys);
-        Ok(filter)
-    }
-
-    pub(crate) fn with_layout(layout: Layout<F>, keys: usize) -> Result<Self, BuildError> {
-        Ok(Self {
-            flat: Flat::new(layout.shape.words, layout.shape.hash_functions)?,
-            layout,
-            expected_keys: keys.max(1),
-        })
-    }
-}
-
 /// Single operations.
 impl<F: JavaFormat> JavaBloom<F> {
     /// Inserts `key`; returns whether that changed the filter: `put` of Guava and Spark.
     ///
-    /// It can return `false` for a new key, at the false-positive rate. If several threads race to
-    /// insert a new key, **at least** one of them gets `true`, and several may: do not take it for
-    /// a claim.
-    ///
-    /// # Memory ordering
-    ///
-    /// Every change is a `Release`, and `false` ends in an `Acquire`, like a lookup's `true`. A key
-    /// that is there already costs loads only.
-    ///
-    /// # Examples
+    /// It can return `false` for a new key, at the false-positive rate, and `true` is [not a
+    /// claim](Self#consistency). A key that is there already costs loads only.
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
@@ -347,8 +282,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// [`contains`](Self::contains) by hash.
     ///
     /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
+    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
     /// assert!(filter.contains_hash(filter.hash("a")));
     /// assert!(!filter.contains_hash(filter.hash("b")));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
@@ -376,12 +310,10 @@ impl<F: JavaFormat> PartialEq for JavaBloom<F> {
 /// A summary; it reads the whole filter.
 impl<F: JavaFormat> fmt::Debug for JavaBloom<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut summary = f.debug_struct(F::FILTER);
-        summary
+        f.debug_struct(F::FILTER)
             .field("expected_keys", &self.expected_keys)
-            .field("memory_bytes", &self.memory_bytes());
-        self.layout.format.describe(&mut summary);
-        summary
+            .field("memory_bytes", &self.memory_bytes())
+            .field("format", &self.layout.format)
             .field("bit_size", &self.bit_size())
             .field("hash_functions", &self.hash_functions())
             .field("fill_ratio", &self.fill_ratio())

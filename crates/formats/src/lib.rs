@@ -45,12 +45,7 @@
 //! Many threads can insert into a `GuavaBloom`, a `SparkBloom` or a `SplitBlockBloom`, and look up
 //! at once, lock-free. Those of Redis answer many threads at once, and take `&mut self` to insert.
 //!
-//! [`GuavaBloom::read_from`] and [`write_to`](GuavaBloom::write_to) are Guava's streams,
-//! [`SparkBloom::read_from`] and [`write_to`](SparkBloom::write_to) Spark's.
-//! [`RedisBloom::from_scandump`] and [`RedisCuckoo::from_scandump`] read what `BF.SCANDUMP` and
-//! `CF.SCANDUMP` print; `to_loadchunks` makes what `BF.LOADCHUNK` and `CF.LOADCHUNK` take.
-//! [`SplitBlockBloom::from_parquet`] and [`to_parquet`](SplitBlockBloom::to_parquet) are what a
-//! Parquet file has. A [`SplitBlockBank`] asks the filters of many files with one key at once.
+//! A [`SplitBlockBank`] asks the filters of many Parquet files with one key at once.
 //!
 //! The module of each filter says which types of keys are which of its system's, and how a service
 //! moves over: [`guava`], [`spark`], [`splitblock`], [`redisbloom`],
@@ -102,9 +97,10 @@ mod scandump;
 pub mod spark;
 pub mod splitblock;
 
+use alloc::vec::Vec;
 pub use error::ReadError;
 pub use guava::GuavaBloom;
-pub use java::{JavaBloom, JavaFormat, JavaKey};
+pub use java::{JavaBloom, JavaBuilder, JavaFormat, JavaKey};
 use lanebloom::internal::Isa;
 #[doc(no_inline)]
 pub use lanebloom::{BuildError, Funnel, IncompatibleError, Statistics};
@@ -122,6 +118,14 @@ const CHUNK: usize = 1024;
 fn unpack_into(out: &mut [bool]) -> impl FnMut(usize, usize, u64) {
     let unpack = Isa::best().unpack();
     move |at, len, answers| unpack(&[answers], &mut out[at..][..len])
+}
+
+/// Appends a layer to a chain of Redis.
+fn push<L>(layers: &mut Vec<L>, layer: L) -> Result<(), BuildError> {
+    let reserved = layers.try_reserve(1);
+    reserved.map_err(|_| BuildError::out_of_memory(size_of::<L>() * (layers.len() + 1)))?;
+    layers.push(layer);
+    Ok(())
 }
 
 /// The code in the README of the package, which runs as a test.

@@ -1,32 +1,15 @@
 //! RedisBloom's scalable Bloom filter, bit for bit. [`RedisBloom`] is the filter that `BF.RESERVE`
 //! makes, with the same answers, the same growth and the same dump. A filter can be taken out of
-//! Redis and used in process, or built here and put into Redis.
+//! Redis and used in process, or built here and put into Redis. The crate `lanebloom-redis`
+//! transfers the chunks. Any other client works with a [`Loader`].
 //!
-//! Use it for filters that are in Redis already. If you own both ends, use a
-//! [`ConcurrentBloom`](lanebloom::ConcurrentBloom): there a key's bits lie in one cache line. Here
-//! they lie anywhere in each filter of a chain. The lookup of an absent key searches all `n`
-//! filters, which touches about `2 * n` lines; a key in the oldest filter touches `2 * n + k`, if a
-//! key has `k` bits. Growth costs memory too, since every further layer has half the rate of the
-//! one before: a chain of eight takes about twice the memory of one filter for as many keys. (The
-//! rate practically holds: 20,000 keys in a chain for 100 at 1% gave 0.9% with decimal keys and
-//! 1.0% with random ones, in the module too.)
-//!
-//! # Example
-//!
-//! ```
-//! use lanebloom_formats::RedisBloom;
-//!
-//! // BF.RESERVE seen 0.01 1000, BF.ADD seen ann
-//! let mut seen = RedisBloom::with_capacity(1000, 0.01)?;
-//! assert!(seen.insert("ann")?);
-//!
-//! // BF.SCANDUMP here, BF.LOADCHUNK there, or the other way round.
-//! let copy = RedisBloom::from_scandump(seen.to_loadchunks(), 1 << 20)?;
-//! assert!(copy.contains("ann") && !copy.contains("eve"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! The crate `lanebloom-redis` transfers the chunks. Any other client works with a [`Loader`].
+//! Use it for filters that are in Redis already, [not if you own both
+//! ends](crate#when-not-to-use-it). The lookup of an absent key searches all `n` layers of a chain,
+//! which touches about `2 * n` lines; a key in the oldest layer touches `2 * n + k`, if a key has
+//! `k` bits. Growth costs memory too, since every further layer has half the rate of the one
+//! before: a chain of eight takes about twice the memory of one filter for as many keys. (The rate
+//! practically holds: 20,000 keys in a chain for 100 at 1% gave 0.9% with decimal keys and 1.0%
+//! with random ones, in the module too.)
 //!
 //! # Keys
 //!
@@ -60,7 +43,7 @@
 //!
 //! As from [Guava](crate::guava#moving-a-service-over): a service takes the filter out of Redis and
 //! looks up in the copy. Meanwhile it fills a [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from
-//! the source of truth, with room for more keys than [`estimated_len`](RedisBloom::estimated_len).
+//! the source of truth, with room for more keys than it [has](RedisBloom::info).
 //!
 //! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
 //! hash without a key: [the module `hash`](lanebloom::hash) says more.
@@ -72,11 +55,12 @@ mod statistics;
 
 use crate::flat::Flat;
 pub use crate::scandump::{Dumped, LoadChunks, Loader};
-use crate::{CHUNK, chunks};
+use crate::{CHUNK, chunks, push, unpack_into};
+use alloc::format;
 use alloc::vec::Vec;
-use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
+use error::{InsertErrorKind, RedisBloomInsertError};
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Isa, Plan, assert_bitmap_length, assert_same_length, try_gathered};
+use lanebloom::internal::{AccessPlan, Plan, assert_same_length, try_gathered};
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 pub use statistics::{Info, LayerInfo};
 
@@ -84,8 +68,6 @@ pub use statistics::{Info, LayerInfo};
 ///
 /// [The module](self) has the costs, the versions of RedisBloom, and the types of keys.
 /// Lookups take `&self`, inserts `&mut self`.
-///
-/// # Examples
 ///
 /// ```
 /// // BF.RESERVE f 0.01 10, BF.MADD f 0 1 ... 99, BF.INFO f
@@ -105,7 +87,7 @@ pub struct RedisBloom {
     options: u32,
     /// At least 1, unless the chain never grows.
     expansion: u32,
-    /// See [`RedisBloom::max_bytes`].
+    /// The most bytes of memory that the chain may grow to.
     max_bytes: u64,
 }
 
@@ -120,17 +102,7 @@ struct BloomLayer {
 // A Vec may have twice the capacity that it needs.
 const _: () = assert!(2 * size_of::<BloomLayer>() as u64 <= layout::BESIDE_BITS);
 
-/// Sizes a [`RedisBloom`]; made by [`RedisBloom::builder`].
-///
-/// # Examples
-///
-/// ```
-/// // BF.RESERVE f 0.001 5000 EXPANSION 4
-/// let builder = lanebloom_formats::RedisBloom::builder().expected_keys(5000);
-/// let filter = builder.false_positive_rate(1e-3).expansion(4).build()?;
-/// assert_eq!(filter.info().expansion, Some(4));
-/// # Ok::<(), lanebloom_formats::BuildError>(())
-/// ```
+/// Sizes a [`RedisBloom`]; made by [`RedisBloom::builder`]. The defaults are RedisBloom's.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
@@ -145,12 +117,11 @@ impl Builder {
     const EXPANSION: u32 = 2;
 
     /// The number of distinct keys that the first layer of the chain is for: RedisBloom's
-    /// capacity. 100 by default, as RedisBloom's.
+    /// capacity. 100 by default.
     ///
     /// ```
-    /// use lanebloom_formats::RedisBloom;
-    ///
-    /// let filter = RedisBloom::builder().expected_keys(5000).build()?;
+    /// let builder = lanebloom_formats::RedisBloom::builder().expected_keys(5000);
+    /// let filter = builder.build()?;
     /// assert_eq!(filter.info().capacity, 5000);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
@@ -161,16 +132,15 @@ impl Builder {
     }
 
     /// The false-positive rate, between 0 and 1, both excluded: RedisBloom's error rate. 0.01 by
-    /// default, as RedisBloom's.
+    /// default.
     ///
     /// The first filter of a chain gets half of this rate. Every further layer gets half the rate
     /// of the one before, so that all together stay below it. A chain that [does not
     /// grow](Self::non_scaling) gets all of it.
     ///
     /// ```
-    /// use lanebloom_formats::RedisBloom;
-    ///
-    /// let filter = RedisBloom::builder().false_positive_rate(1e-4).build()?;
+    /// let builder = lanebloom_formats::RedisBloom::builder();
+    /// let filter = builder.false_positive_rate(1e-4).build()?;
     /// assert_eq!(filter.layers().next().unwrap().false_positive_rate, 5e-5);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
@@ -260,11 +230,7 @@ impl Builder {
 impl RedisBloom {
     /// The filter that `BF.RESERVE key false_positive_rate keys` makes.
     ///
-    /// # Errors
-    ///
-    /// As [`Builder::build`].
-    ///
-    /// # Examples
+    /// Fails as [`Builder::build`] does.
     ///
     /// ```
     /// use lanebloom_formats::RedisBloom;
@@ -282,7 +248,7 @@ impl RedisBloom {
             .build()
     }
 
-    /// A builder with RedisBloom's defaults: 100 keys at a rate of 0.01, and an expansion of 2.
+    /// A builder, for all options.
     ///
     /// ```
     /// use lanebloom_formats::RedisBloom;
@@ -303,32 +269,25 @@ impl RedisBloom {
     /// Appends an empty filter to the chain.
     fn add_layer(&mut self, layout: LayerLayout, items: u64) -> Result<(), BuildError> {
         let flat = Flat::new(layout.words, layout.hash_functions)?;
-        let reserved = self.layers.try_reserve(1);
-        reserved.map_err(|_| BuildError::out_of_memory(size_of::<BloomLayer>() * (self.layers.len() + 1)))?;
-        self.layers.push(BloomLayer { flat, layout, items });
-        Ok(())
+        push(&mut self.layers, BloomLayer { flat, layout, items })
     }
 
     /// The next layer of the chain, as RedisBloom's `SBChain_Add` adds it.
-    fn grow(&mut self) -> Result<(), RedisBloomInsertErrorKind> {
+    fn grow(&mut self) -> Result<(), InsertErrorKind> {
         let last = self.newest().layout;
         if self.options & options::NO_SCALING != 0 {
-            return Err(RedisBloomInsertErrorKind::Full {
-                capacity: last.capacity,
-            });
+            return Err(InsertErrorKind::Full(format!(
+                "the filter does not scale, and has as many keys as its capacity of {}",
+                last.capacity
+            )));
         }
         // A product that overflows is too large either way.
         let capacity = last.capacity.saturating_mul(self.expansion.into());
-        let layout = LayerLayout::solve(capacity, last.rate * TIGHTENING, self.options)
-            .map_err(RedisBloomInsertErrorKind::Growth)?;
+        let layout =
+            LayerLayout::solve(capacity, last.rate * TIGHTENING, self.options).map_err(InsertErrorKind::Growth)?;
         let needed = (self.memory_bytes() as u64).saturating_add(layout.memory_bytes());
-        if needed > self.max_bytes {
-            return Err(RedisBloomInsertErrorKind::OverLimit {
-                needed,
-                limit: self.max_bytes,
-            });
-        }
-        self.add_layer(layout, 0).map_err(RedisBloomInsertErrorKind::Growth)
+        InsertErrorKind::check_limit(needed, self.max_bytes)?;
+        self.add_layer(layout, 0).map_err(InsertErrorKind::Growth)
     }
 
     fn newest(&self) -> &BloomLayer {
@@ -367,8 +326,9 @@ impl RedisBloom {
     /// # Errors
     ///
     /// Fails where RedisBloom refuses: if the filter [does not scale](Builder::non_scaling) and is
-    /// full. Also fails if the chain needs a further filter, and that filter would take more than
-    /// [`max_bytes`](Self::max_bytes) or its allocation fails. The key is not in the filter then.
+    /// full. Also fails if the chain needs a further layer, and would take more than the limit that
+    /// it was [loaded](Self::from_scandump) under, or the allocation fails. The key is not in the
+    /// filter then.
     ///
     /// # Examples
     ///
@@ -386,7 +346,7 @@ impl RedisBloom {
             .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
     }
 
-    fn insert_hashed(&mut self, hash: Hash) -> Result<bool, RedisBloomInsertErrorKind> {
+    fn insert_hashed(&mut self, hash: Hash) -> Result<bool, InsertErrorKind> {
         if self.holds(hash) {
             return Ok(false);
         }
@@ -403,8 +363,6 @@ impl RedisBloom {
 
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     /// `BF.EXISTS`.
-    ///
-    /// # Examples
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
@@ -423,13 +381,6 @@ impl RedisBloom {
     #[inline(always)]
     fn holds(&self, hash: Hash) -> bool {
         self.layers.iter().rev().any(|layer| layer.holds(hash))
-    }
-}
-
-/// Hashes each key into its place.
-fn hash_all<K: AsRef<[u8]>>(keys: &[K], options: u32, hashes: &mut [Hash]) {
-    for (kept, key) in hashes.iter_mut().zip(keys) {
-        *kept = hash(key.as_ref(), options);
     }
 }
 
@@ -458,13 +409,10 @@ impl RedisBloom {
     /// [`insert_batch`](Self::insert_batch) that also writes whether each key was not in the filter
     /// before to the same place of `new`.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
     /// # Errors
     ///
-    /// As [`insert_batch`](Self::insert_batch). The places from the failed key on do not change.
+    /// Fails as [`insert_batch`](Self::insert_batch) does. The places from the failed key on do not
+    /// change.
     ///
     /// # Examples
     ///
@@ -504,28 +452,22 @@ impl RedisBloom {
         &mut self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<usize, RedisBloomInsertError> {
-        let (mut new, mut inserted, options) = (0, 0, self.options);
-        let hashes = keys.into_iter().map(|key| hash(key.as_ref(), options));
-        try_gathered::<CHUNK, _, _>(hashes, |hashes| {
-            new += self.insert_chunk(hashes, inserted, &mut |_, _| ())?;
-            inserted += hashes.len();
-            Ok(())
-        })?;
-        Ok(new)
+        self.insert_each(keys, |_, _| ())
     }
 
     /// Inserts keys; calls `each` with the position of every key and its answer.
     fn insert_each<K: AsRef<[u8]>>(
         &mut self,
-        keys: &[K],
+        keys: impl IntoIterator<Item = K>,
         mut each: impl FnMut(usize, bool),
     ) -> Result<usize, RedisBloomInsertError> {
-        let (mut new, mut hashes) = (0, [(0, 0); CHUNK]);
-        for (at, keys) in (0..).step_by(CHUNK).zip(keys.chunks(CHUNK)) {
-            let hashes = &mut hashes[..keys.len()];
-            hash_all(keys, self.options, hashes);
-            new += self.insert_chunk(hashes, at, &mut each)?;
-        }
+        let (mut new, mut inserted, options) = (0, 0, self.options);
+        let hashes = keys.into_iter().map(|key| hash(key.as_ref(), options));
+        try_gathered::<CHUNK, _, _>(hashes, |hashes| {
+            new += self.insert_chunk(hashes, inserted, &mut each)?;
+            inserted += hashes.len();
+            Ok(())
+        })?;
         Ok(new)
     }
 
@@ -585,12 +527,6 @@ impl RedisBloom {
 
     /// Writes whether each key may be in the filter to the same place of `out`: `BF.MEXISTS`.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
@@ -602,8 +538,19 @@ impl RedisBloom {
     #[doc(alias = "BF.MEXISTS")]
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        let unpack = Isa::best().unpack();
-        self.look_up(keys, |at, len, found| unpack(found, &mut out[at..][..len]));
+        let hash_all = |keys: &[K], hashes: &mut [Hash]| {
+            for (kept, key) in hashes.iter_mut().zip(keys) {
+                *kept = hash(key.as_ref(), self.options);
+            }
+        };
+        let (mut bitmap, mut unpack) = ([0; CHUNK / 64], unpack_into(out));
+        chunks::hashed::<CHUNK, _, _>(keys, hash_all, |start, hashes| {
+            let bitmap = &mut bitmap[..hashes.len().div_ceil(64)];
+            self.contains_bitmap(hashes, bitmap);
+            for (i, (hashes, found)) in hashes.chunks(64).zip(bitmap).enumerate() {
+                unpack(start + 64 * i, hashes.len(), *found);
+            }
+        });
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.
@@ -619,57 +566,6 @@ impl RedisBloom {
         let mut found = alloc::vec![false; keys.len()];
         self.contains_batch(keys, &mut found);
         found
-    }
-
-    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not `keys.len().div_ceil(64)` words.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a")?;
-    /// let mut found = [0];
-    /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_batch_bitmap<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [u64]) {
-        assert_bitmap_length(keys.len(), out.len());
-        self.look_up(keys, |at, _, found| {
-            out[at / 64..][..found.len()].copy_from_slice(found)
-        });
-    }
-
-    /// Calls `each` with the position of every key that is certainly not in the filter, in order.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("b")?;
-    /// let mut missing = Vec::new();
-    /// filter.for_each_absent(&["a", "b", "c"], |i| missing.push(i));
-    /// assert_eq!(missing, [0, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn for_each_absent<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize)) {
-        self.look_up(keys, |at, len, found| {
-            let absent = (0..len).filter(|i| found[i / 64] >> (i % 64) & 1 == 0);
-            absent.for_each(|i| each(at + i));
-        });
-    }
-
-    /// Looks keys up; calls `each(start, len, bitmap)` for every chunk.
-    fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, usize, &[u64])) {
-        let mut found = [0; CHUNK / 64];
-        let hash = |keys: &[K], hashes: &mut [Hash]| hash_all(keys, self.options, hashes);
-        chunks::hashed::<CHUNK, _, _>(keys, hash, |at, hashes| {
-            let found = &mut found[..hashes.len().div_ceil(64)];
-            self.contains_bitmap(hashes, found);
-            each(at, hashes.len(), found);
-        });
     }
 
     /// The answers for at most [`CHUNK`] keys. Searches each layer of the chain for the keys that
@@ -705,12 +601,6 @@ impl RedisBloom {
 impl RedisBloom {
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
-    ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
@@ -721,13 +611,9 @@ impl RedisBloom {
     /// ```
     pub fn try_clone(&self) -> Result<Self, BuildError> {
         let mut layers = Vec::new();
-        let reserved = layers.try_reserve(self.layers.len());
-        reserved.map_err(|_| BuildError::out_of_memory(size_of::<BloomLayer>() * self.layers.len()))?;
         for layer in &self.layers {
-            layers.push(BloomLayer {
-                flat: layer.flat.try_clone()?,
-                ..*layer
-            });
+            let flat = layer.flat.try_clone()?;
+            push(&mut layers, BloomLayer { flat, ..*layer })?;
         }
         Ok(Self { layers, ..*self })
     }

@@ -1,6 +1,7 @@
 //! Redis' cuckoo filter, bit for bit. [`RedisCuckoo`] is the filter that `CF.RESERVE` makes, with
 //! the same answers, the same growth and the same dump. A filter can be taken out of Redis and used
-//! in process, or built here and put into Redis.
+//! in process, or built here and put into Redis. The crate `lanebloom-redis` transfers the chunks.
+//! Any other client works with a [`Loader`](crate::redisbloom::Loader).
 //!
 //! Use it for filters that are in Redis already. If you own both ends, use a
 //! [`CuckooFilter`](lanebloom::CuckooFilter): its inserts and removes need no exclusive access, and
@@ -8,27 +9,6 @@
 //! layer of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1%
 //! with 4. Every further layer of the chain adds as much. By default the chain grows by filters of
 //! the same size: a chain of 18 had 12% (`CF.RESERVE f 64 BUCKETSIZE 1`, 1000 keys).
-//!
-//! # Example
-//!
-//! ```
-//! use lanebloom_formats::RedisCuckoo;
-//!
-//! // CF.RESERVE seen 1000, CF.ADD seen ann, CF.ADDNX seen ann, CF.DEL seen ann
-//! let mut seen = RedisCuckoo::with_capacity(1000)?;
-//! seen.insert("ann")?;
-//! assert!(!seen.insert_unique("ann")?);
-//! assert!(seen.remove("ann") && !seen.contains("ann"));
-//!
-//! // CF.SCANDUMP here, CF.LOADCHUNK there, or the other way round.
-//! seen.insert("bob")?;
-//! let copy = RedisCuckoo::from_scandump(seen.to_loadchunks(), 1 << 20)?;
-//! assert!(copy.contains("bob") && !copy.contains("eve"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! The crate `lanebloom-redis` transfers the chunks. Any other client works with a
-//! [`Loader`](crate::redisbloom::Loader).
 //!
 //! # Keys and sharing
 //!
@@ -53,8 +33,8 @@ mod dump;
 mod layer;
 
 use crate::murmur2::murmur64a;
-use crate::redisbloom::error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
-use crate::unpack_into;
+use crate::redisbloom::error::{InsertErrorKind, RedisBloomInsertError};
+use crate::{push, unpack_into};
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
@@ -65,17 +45,12 @@ use layer::{CuckooLayer, RedisAddress};
 ///
 /// [The module](self) has the costs, and what may be shared.
 ///
-/// # Examples
-///
 /// ```
-/// // CF.RESERVE f 64, CF.INSERT f ITEMS 0 1 ... 39, CF.INFO f
-/// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(64)?;
-/// for key in 0..90 {
-///     filter.insert(&key.to_string())?;
-/// }
-/// let info = filter.info();
-/// assert_eq!((info.buckets, info.filters, info.items), (32, 2, 90));
-/// assert!(filter.contains("42") && filter.count("42") == 1);
+/// // CF.RESERVE seen 1000, CF.ADD seen ann, CF.ADDNX seen ann, CF.DEL seen ann
+/// let mut seen = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+/// seen.insert("ann")?;
+/// assert!(!seen.insert_unique("ann")? && seen.contains("ann"));
+/// assert!(seen.remove("ann") && !seen.contains("ann"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias("CF.RESERVE", "CF"))]
@@ -86,6 +61,7 @@ pub struct RedisCuckoo {
     items: u64,
     /// Removed keys since the chain was last compacted.
     deletes: u64,
+    /// The most bytes of memory that the chain may grow to.
     max_bytes: u64,
 }
 
@@ -105,19 +81,7 @@ struct Settings {
     expansion: u16,
 }
 
-/// The statistics of a [`RedisCuckoo`], as `CF.INFO` returns them.
-///
-/// # Examples
-///
-/// ```
-/// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
-/// filter.insert("a")?;
-/// let info = filter.info();
-/// assert_eq!((info.size, info.buckets, info.bucket_size), (1080, 512, 2));
-/// assert_eq!((info.items, info.deleted, info.filters), (1, 0, 1));
-/// assert_eq!((info.expansion, info.max_iterations), (1, 20));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// The statistics of a [`RedisCuckoo`], as `CF.INFO` returns them; made by [`RedisCuckoo::info`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CuckooInfo {
@@ -139,17 +103,7 @@ pub struct CuckooInfo {
     pub max_iterations: u16,
 }
 
-/// Sizes a [`RedisCuckoo`]; made by [`RedisCuckoo::builder`].
-///
-/// # Examples
-///
-/// ```
-/// // CF.RESERVE f 5000 BUCKETSIZE 4 MAXITERATIONS 500 EXPANSION 2
-/// let builder = lanebloom_formats::RedisCuckoo::builder().capacity(5000);
-/// let filter = builder.bucket_size(4).max_iterations(500).expansion(2).build()?;
-/// assert_eq!(filter.info().buckets, 2048);
-/// # Ok::<(), lanebloom_formats::BuildError>(())
-/// ```
+/// Sizes a [`RedisCuckoo`]; made by [`RedisCuckoo::builder`]. The defaults are the module's.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
@@ -166,9 +120,7 @@ impl Builder {
     /// A cuckoo filter of this kind is full at some 65% to 95% of its slots.
     ///
     /// ```
-    /// use lanebloom_formats::RedisCuckoo;
-    ///
-    /// let filter = RedisCuckoo::builder().capacity(5000).build()?;
+    /// let filter = lanebloom_formats::RedisCuckoo::builder().capacity(5000).build()?;
     /// assert_eq!(filter.memory_bytes(), 8192);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
@@ -181,9 +133,7 @@ impl Builder {
     /// at more false positives.
     ///
     /// ```
-    /// use lanebloom_formats::RedisCuckoo;
-    ///
-    /// let filter = RedisCuckoo::builder().bucket_size(4).build()?;
+    /// let filter = lanebloom_formats::RedisCuckoo::builder().bucket_size(4).build()?;
     /// assert_eq!((filter.info().buckets, filter.info().bucket_size), (256, 4));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
@@ -197,9 +147,8 @@ impl Builder {
     /// `MAXITERATIONS`, at least 1. 20 by default.
     ///
     /// ```
-    /// use lanebloom_formats::RedisCuckoo;
-    ///
-    /// let filter = RedisCuckoo::builder().max_iterations(500).build()?;
+    /// let builder = lanebloom_formats::RedisCuckoo::builder().max_iterations(500);
+    /// let filter = builder.build()?;
     /// assert_eq!(filter.info().max_iterations, 500);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
@@ -214,10 +163,8 @@ impl Builder {
     /// filter are errors.
     ///
     /// ```
-    /// use lanebloom_formats::RedisCuckoo;
-    ///
-    /// let builder = RedisCuckoo::builder().capacity(4).bucket_size(1);
-    /// let mut filter = builder.expansion(0).build()?;
+    /// let builder = lanebloom_formats::RedisCuckoo::builder().capacity(4);
+    /// let mut filter = builder.bucket_size(1).expansion(0).build()?;
     /// let keys: Vec<String> = (0..100).map(|i| i.to_string()).collect();
     /// let error = filter.insert_batch(&keys).unwrap_err();
     /// assert!(error.is_full() && error.inserted() <= 4);
@@ -240,9 +187,7 @@ impl Builder {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom_formats::RedisCuckoo;
-    ///
-    /// let error = RedisCuckoo::with_capacity(3).unwrap_err();
+    /// let error = lanebloom_formats::RedisCuckoo::with_capacity(3).unwrap_err();
     /// assert_eq!(error.to_string(), "a capacity of 3 is below two buckets of 2");
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
@@ -305,11 +250,7 @@ fn address(key: &[u8]) -> RedisAddress {
 impl RedisCuckoo {
     /// The filter that `CF.RESERVE key capacity` makes.
     ///
-    /// # Errors
-    ///
-    /// As [`Builder::build`].
-    ///
-    /// # Examples
+    /// Fails as [`Builder::build`] does.
     ///
     /// ```
     /// use lanebloom_formats::RedisCuckoo;
@@ -323,8 +264,7 @@ impl RedisCuckoo {
         Self::builder().capacity(capacity).build()
     }
 
-    /// A builder with the module's defaults: a capacity of 1024 in buckets of 2, 20 iterations, and
-    /// an expansion of 1.
+    /// A builder, for all options.
     ///
     /// ```
     /// let filter = lanebloom_formats::RedisCuckoo::builder().build()?;
@@ -356,22 +296,20 @@ impl RedisCuckoo {
     }
 
     /// The next layer of the chain.
-    fn grow(&mut self) -> Result<(), RedisBloomInsertErrorKind> {
+    fn grow(&mut self) -> Result<(), InsertErrorKind> {
         let number = self.layers.len();
         if self.settings.expansion == 0 {
-            return Err(RedisBloomInsertErrorKind::NoRoom);
+            let why = "the filter does not grow, and no fingerprint found a free slot";
+            return Err(InsertErrorKind::Full(why.into()));
         }
         if let Some(buckets) = self.settings.buckets_of(number) {
             let needed = self.memory_bytes() as u64 + buckets * u64::from(self.settings.bucket_size);
-            if needed > self.max_bytes {
-                let limit = self.max_bytes;
-                return Err(RedisBloomInsertErrorKind::OverLimit { needed, limit });
-            }
+            InsertErrorKind::check_limit(needed, self.max_bytes)?;
         }
         let layer = self.settings.layer(number);
         layer
             .and_then(|layer| push(&mut self.layers, layer))
-            .map_err(RedisBloomInsertErrorKind::Growth)
+            .map_err(InsertErrorKind::Growth)
     }
 
     /// Inserts `key`, also if it is there already: `CF.ADD`.
@@ -379,8 +317,8 @@ impl RedisCuckoo {
     /// # Errors
     ///
     /// Fails if the filter is full and [does not grow](Builder::expansion), if the chain has 32
-    /// filters (the module's limit, by default), if it would grow beyond
-    /// [`max_bytes`](Self::max_bytes), or if the allocation fails. Then it is as before.
+    /// filters (the module's limit, by default), if it would grow beyond the limit that it was
+    /// [loaded](Self::from_scandump) under, or if the allocation fails. Then it is as before.
     ///
     /// # Examples
     ///
@@ -400,11 +338,7 @@ impl RedisCuckoo {
     /// Inserts `key` if it does not seem to be there: `CF.ADDNX`. Returns whether this call
     /// inserted it.
     ///
-    /// # Errors
-    ///
-    /// As [`insert`](Self::insert).
-    ///
-    /// # Examples
+    /// Fails as [`insert`](Self::insert) does.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
@@ -423,11 +357,13 @@ impl RedisCuckoo {
         insert().map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
     }
 
-    fn check_length(&self) -> Result<(), RedisBloomInsertErrorKind> {
+    fn check_length(&self) -> Result<(), InsertErrorKind> {
         if self.layers.len() < MOST_LAYERS {
             Ok(())
         } else {
-            Err(RedisBloomInsertErrorKind::Expansions { limit: MOST_LAYERS })
+            Err(InsertErrorKind::Full(format!(
+                "the chain has {MOST_LAYERS} filters, and takes no more keys"
+            )))
         }
     }
 
@@ -456,7 +392,7 @@ impl RedisCuckoo {
     }
 
     /// The module's `CuckooFilter_InsertFP`.
-    fn add(&mut self, address: RedisAddress) -> Result<(), RedisBloomInsertErrorKind> {
+    fn add(&mut self, address: RedisAddress) -> Result<(), InsertErrorKind> {
         self.check_length()?;
         loop {
             let inserted = self.layers.iter_mut().rev().any(|layer| layer.put(address)) || {
@@ -553,15 +489,9 @@ impl RedisCuckoo {
         self.layers.iter().any(|layer| layer.holds(address))
     }
 
-    /// Writes whether each key may be in the filter to the same place of `out`: `CF.MEXISTS`. If
-    /// the filter is larger than the caches, the buckets of many keys are fetched ahead, all at
-    /// once.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
+    /// Writes whether each key may be in the filter to the same place of `out`: `CF.MEXISTS`.
+    /// Panics if the lengths differ. If the filter is larger than the caches, the buckets of many
+    /// keys are prefetched together.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
@@ -616,9 +546,13 @@ impl RedisCuckoo {
     /// What `CF.INFO` returns.
     ///
     /// ```
-    /// let filter = lanebloom_formats::RedisCuckoo::with_capacity(64)?;
-    /// assert_eq!((filter.info().size, filter.info().filters), (120, 1));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// filter.insert("a")?;
+    /// let info = filter.info();
+    /// assert_eq!((info.size, info.buckets, info.bucket_size), (1080, 512, 2));
+    /// assert_eq!((info.items, info.deleted, info.filters), (1, 0, 1));
+    /// assert_eq!((info.expansion, info.max_iterations), (1, 20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "CF.INFO")]
     #[must_use]
@@ -649,25 +583,6 @@ impl RedisCuckoo {
         self.layers.iter().map(|layer| layer.bytes().len()).sum()
     }
 
-    /// The most bytes that the filter may grow to: of a filter that was read, what the reader
-    /// allowed; otherwise `u64::MAX`.
-    ///
-    /// ```
-    /// use lanebloom_formats::RedisCuckoo;
-    ///
-    /// let filter = RedisCuckoo::with_capacity(64)?;
-    /// assert_eq!(filter.max_bytes(), u64::MAX);
-    /// let mut copy = RedisCuckoo::from_scandump(filter.to_loadchunks(), 100)?;
-    /// let keys: Vec<String> = (0..100).map(|i| i.to_string()).collect();
-    /// let error = copy.insert_batch(&keys).unwrap_err();
-    /// assert!(error.to_string().contains("128 bytes, more than its limit of 100"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn max_bytes(&self) -> u64 {
-        self.max_bytes
-    }
-
     /// The chance that an absent key is taken for present, as the chain is filled now: the mean
     /// over its buckets. Reads all of it.
     ///
@@ -686,13 +601,6 @@ impl RedisCuckoo {
     pub fn current_false_positive_rate(&self) -> f64 {
         1.0 - self.layers.iter().map(CuckooLayer::absent).product::<f64>()
     }
-}
-
-fn push(layers: &mut Vec<CuckooLayer>, layer: CuckooLayer) -> Result<(), BuildError> {
-    let reserved = layers.try_reserve(1);
-    reserved.map_err(|_| BuildError::out_of_memory(size_of::<CuckooLayer>() * (layers.len() + 1)))?;
-    layers.push(layer);
-    Ok(())
 }
 
 /// Same settings, counts and slots: the same dump.

@@ -3,25 +3,7 @@
 //! same answers, and is as lock-free as [`ConcurrentBloom`](lanebloom::ConcurrentBloom).
 //!
 //! Use it for filters that Spark jobs make or take: those of `df.stat.bloomFilter`, written by
-//! `writeTo`. If you own both ends, use a `ConcurrentBloom`: it is faster, since a key's bits lie
-//! in one cache line. Here they lie anywhere, and a key of a filter for 1% touches 7 lines.
-//!
-//! # Example
-//!
-//! ```
-//! use lanebloom_formats::SparkBloom;
-//!
-//! // BloomFilter.create(1000, 0.01), putString("ann"), writeTo(out)
-//! let filter = SparkBloom::with_capacity(1000, 0.01)?;
-//! filter.insert("ann");
-//! let mut stream = Vec::new();
-//! filter.write_to(&mut stream)?;
-//!
-//! // BloomFilter.readFrom(in), mightContainString
-//! let copy = SparkBloom::read_from(&stream[..], 1 << 20)?;
-//! assert!(copy.contains("ann") && !copy.contains("eve"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! `writeTo`. [Do not use it if you own both ends](crate#when-not-to-use-it).
 //!
 //! # Keys
 //!
@@ -44,15 +26,13 @@
 //!
 //! Both have the same size for the same keys. A filter that was read keeps its version, and is
 //! written back byte for byte. For a Spark before 4.1, make a V1 filter by the
-//! [`builder`](SparkBloom::builder).
+//! [`builder`](JavaBloom::builder).
 //!
 //! # Consistency
 //!
-//! The promises are those of [lanebloom](lanebloom#consistency), with these differences. (2) If
-//! several threads race to insert a key, at least one gets `true`, and several may: a key has many
-//! words here, so an insert is never a claim. (6) The rate is Spark's: about the requested one at
-//! the expected keys. For V1 it is higher from some hundred million bits on, since its indexes have
-//! 31 bits.
+//! The promises are those of [`JavaBloom`]. The rate is Spark's: about the requested one at the
+//! expected keys. For V1 it is higher from some hundred million bits on, since its indexes have 31
+//! bits.
 //!
 //! Hashing is 32-bit Murmur3 under a seed that the stream shows. **Strangers can make keys that
 //! collide**: [the module `hash`](lanebloom::hash) says more.
@@ -60,9 +40,8 @@
 mod hash;
 mod layout;
 
-use crate::JavaBloom;
+use crate::{JavaBloom, JavaBuilder};
 pub use hash::{Hash, SparkKey};
-use lanebloom::BuildError;
 pub use layout::{Spark, Version};
 
 /// Spark's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
@@ -72,7 +51,7 @@ pub use layout::{Spark, Version};
 ///
 /// | Spark | here |
 /// |---|---|
-/// | `create` | [`with_capacity`](JavaBloom::with_capacity), [`builder`](SparkBloom::builder) |
+/// | `create` | [`with_capacity`](JavaBloom::with_capacity), [`builder`](JavaBloom::builder) |
 /// | `putLong`, `putString`, `putBinary`, `put` | [`insert`](JavaBloom::insert) |
 /// | `mightContainLong` and so on | [`contains`](JavaBloom::contains) |
 /// | `mergeInPlace`, `isCompatible` | [`union_from`](JavaBloom::union_from), [`is_compatible`](JavaBloom::is_compatible) |
@@ -81,16 +60,12 @@ pub use layout::{Spark, Version};
 /// | `equals` | `==` |
 /// | `writeTo`, `readFrom` | [`write_to`](JavaBloom::write_to), [`read_from`](JavaBloom::read_from), [`from_bytes`](JavaBloom::from_bytes) |
 ///
-/// # Examples
-///
 /// ```
-/// use lanebloom_formats::SparkBloom;
-///
 /// // From Spark 4.3: BloomFilter.create(2, 0.01),
 /// // putLong(3), putLong(42), writeTo.
 /// let header = [0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1];
 /// let long = [0, 4, 0, 0, 0, 0x96, 0x49, 0x20];
-/// let filter = SparkBloom::with_capacity(2, 0.01)?;
+/// let filter = lanebloom_formats::SparkBloom::with_capacity(2, 0.01)?;
 /// assert!(filter.insert(&3i64) && filter.insert(&42i64));
 /// assert!(!filter.insert(&42i64));
 /// assert!(filter.contains(&3i64) && !filter.contains(&4i64));
@@ -100,71 +75,11 @@ pub use layout::{Spark, Version};
 #[doc(alias = "BloomFilter")]
 pub type SparkBloom = JavaBloom<Spark>;
 
-/// Sizes a [`SparkBloom`]; made by [`SparkBloom::builder`].
-///
-/// The defaults are those of Spark 4.3: a rate of 0.03, V2, the seed 0. The number of keys has no
-/// default.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom_formats::spark::{SparkBloom, Version};
-///
-/// let builder = SparkBloom::builder().expected_keys(1_000_000);
-/// let filter = builder.version(Version::V1).build()?;
-/// assert_eq!((filter.bit_size(), filter.hash_functions()), (7_298_496, 5));
-/// # Ok::<(), lanebloom_formats::BuildError>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder {
-    keys: usize,
-    size: Size,
-    version: Version,
-    seed: i32,
-}
+/// Sizes a [`SparkBloom`].
+pub type Builder = JavaBuilder<Spark>;
 
-#[derive(Clone, Copy, Debug)]
-enum Size {
-    Rate(f64),
-    Bits(u64),
-}
-
+/// Only for Spark.
 impl Builder {
-    /// The number of distinct keys up to which the false-positive rate holds: Spark's
-    /// `expectedNumItems`. It must be at least 1.
-    ///
-    /// ```
-    /// use lanebloom_formats::SparkBloom;
-    ///
-    /// let filter = SparkBloom::builder().expected_keys(50_000).build()?;
-    /// filter.insert_all(0..50_000i64);
-    /// assert!((0.029..0.031).contains(&filter.current_false_positive_rate()));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "expectedNumItems")]
-    pub fn expected_keys(mut self, keys: usize) -> Self {
-        self.keys = keys;
-        self
-    }
-
-    /// The false-positive rate with the expected keys, between 0 and 1, both excluded: Spark's
-    /// `fpp`. 0.03 by default, as Spark's. It replaces [`bits`](Self::bits).
-    ///
-    /// ```
-    /// use lanebloom_formats::SparkBloom;
-    ///
-    /// let builder = SparkBloom::builder().expected_keys(1000);
-    /// let filter = builder.false_positive_rate(1e-3).build()?;
-    /// assert_eq!(filter.hash_functions(), 10);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "fpp")]
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.size = Size::Rate(rate);
-        self
-    }
-
     /// The number of bits, which is rounded up to a multiple of 64, in place of a rate: Spark's
     /// `numBits`. The number of hash functions follows from the bits per expected key.
     ///
@@ -178,7 +93,7 @@ impl Builder {
     /// ```
     #[doc(alias = "numBits")]
     pub fn bits(mut self, bits: u64) -> Self {
-        self.size = Size::Bits(bits);
+        self.sizing = Some(bits);
         self
     }
 
@@ -193,74 +108,25 @@ impl Builder {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn version(mut self, version: Version) -> Self {
-        self.version = version;
+        self.format.version = version;
         self
     }
 
     /// The seed of the hash, 0 by default. Only V2 has one.
     ///
     /// ```
-    /// use lanebloom_formats::SparkBloom;
-    ///
-    /// let builder = SparkBloom::builder().expected_keys(10);
+    /// let builder = lanebloom_formats::SparkBloom::builder().expected_keys(10);
     /// let filters = [0, 1].map(|seed| builder.clone().seed(seed).build().unwrap());
     /// assert_ne!(filters[0].hash("a"), filters[1].hash("a"));
     /// ```
     pub fn seed(mut self, seed: i32) -> Self {
-        self.seed = seed;
+        self.format.seed = seed;
         self
-    }
-
-    /// Computes the layout by Spark's formulas, and allocates it.
-    ///
-    /// # Errors
-    ///
-    /// Fails where Spark throws: if there are no expected keys, the rate is not between 0 and 1, or
-    /// there is no bit or more than 137,438,953,408. Also fails if a V1 filter is given a seed,
-    /// which Spark ignores; if the bits per key give more than 65,536 hash functions; or if the
-    /// allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_formats::SparkBloom;
-    ///
-    /// let builder = SparkBloom::builder();
-    /// let error = builder.clone().build().unwrap_err();
-    /// assert_eq!(error.to_string(), "the number of expected keys must be at least 1");
-    /// assert_eq!(builder.expected_keys(1000).build()?.memory_bytes(), 960);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn build(self) -> Result<SparkBloom, BuildError> {
-        let keys = self.keys as u64;
-        let bits = match self.size {
-            Size::Bits(bits) => bits,
-            Size::Rate(rate) => layout::bits(keys, rate)?,
-        };
-        SparkBloom::with_layout(layout::solve(self.version, self.seed, keys, bits)?, self.keys)
     }
 }
 
 /// Only for Spark.
 impl SparkBloom {
-    /// A builder, for all options.
-    ///
-    /// ```
-    /// use lanebloom_formats::SparkBloom;
-    ///
-    /// let filter = SparkBloom::builder().expected_keys(1000).build()?;
-    /// assert!(filter == SparkBloom::with_capacity(1000, 0.03)?);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder {
-            keys: 0,
-            size: Size::Rate(0.03),
-            version: Version::default(),
-            seed: 0,
-        }
-    }
-
     /// The version of Spark's format.
     ///
     /// ```
@@ -277,9 +143,7 @@ impl SparkBloom {
     /// The seed of the hash; 0 for V1, which has none.
     ///
     /// ```
-    /// use lanebloom_formats::SparkBloom;
-    ///
-    /// let builder = SparkBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom_formats::SparkBloom::builder().expected_keys(1000);
     /// assert_eq!(builder.clone().build()?.seed(), 0);
     /// assert_eq!(builder.seed(-7).build()?.seed(), -7);
     /// # Ok::<(), lanebloom_formats::BuildError>(())

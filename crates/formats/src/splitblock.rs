@@ -173,11 +173,9 @@ impl SplitBlockBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom_formats::SplitBlockBloom;
-    ///
-    /// let filter = SplitBlockBloom::with_capacity(1_000_000, 0.01)?;
-    /// assert_eq!(filter.memory_bytes(), 1_316_160);
-    /// assert!(filter.false_positive_rate_at(1_000_000) <= 0.01);
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(10_000, 0.01)?;
+    /// assert_eq!(filter.memory_bytes(), 13_184);
+    /// assert!(filter.false_positive_rate_at(10_000) <= 0.01);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
@@ -191,17 +189,11 @@ impl SplitBlockBloom {
     /// rate. So ask [`false_positive_rate_at`](lanebloom::Filter::false_positive_rate_at), or use
     /// [`with_parquet_rate`](Self::with_parquet_rate).
     ///
-    /// # Errors
-    ///
-    /// If the rate is not between 0 and 1, or there is not enough memory.
-    ///
-    /// # Examples
+    /// Fails if the rate is not between 0 and 1, or there is not enough memory.
     ///
     /// ```
-    /// use lanebloom_formats::SplitBlockBloom;
-    ///
-    /// let filter = SplitBlockBloom::with_parquet_size(1_000_000, 0.01)?;
-    /// assert_eq!(filter.memory_bytes(), 2 << 20);
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_parquet_size(1000, 0.01)?;
+    /// assert_eq!(filter.memory_bytes(), 2048);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn with_parquet_size(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
@@ -274,7 +266,7 @@ impl SplitBlockBloom {
 
     fn new(blocks: usize, expected_keys: usize) -> Result<Self, BuildError> {
         let content = Owned::new(blocks, expected_keys)?;
-        Ok(Self(Filter::of(SplitBlock::new(content), Xxh64::new())))
+        Ok(Self(Filter::of(SplitBlock::new(content), Xxh64)))
     }
 
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
@@ -347,11 +339,7 @@ impl SplitBlockBloom {
     /// rate may be higher: ask
     /// [`current_false_positive_rate`](lanebloom::Filter::current_false_positive_rate).
     ///
-    /// # Errors
-    ///
-    /// As [`fold_to_rate`](Self::fold_to_rate).
-    ///
-    /// # Examples
+    /// Fails as [`fold_to_rate`](Self::fold_to_rate) does.
     ///
     /// ```
     /// use lanebloom_formats::SplitBlockBloom;

@@ -3,10 +3,10 @@
 
 use crate::error::ReadError;
 use crate::flat::{Modulo, NextIndex};
-use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits, optimal_bits, round};
+use crate::java::formulas::{Shape, check_bits, functions_by_bits, optimal_bits, round};
 use crate::java::header::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
 use crate::java::indexes::IntIndexes;
-use crate::java::{FormatImpl, KeyImpl, Layout};
+use crate::java::{FormatImpl, JavaBuilder, KeyImpl, Layout};
 use crate::logarithm::{Twofold, ln};
 use alloc::format;
 use core::f64::consts::LN_2;
@@ -46,18 +46,6 @@ impl fmt::Display for Strategy {
 /// Both formulas give the same number except for tiny filters, and for rates near a rounding
 /// boundary. Only filters with the same number are [compatible](super::GuavaBloom::is_compatible):
 /// choose the formula of the Guava at the other end.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom_formats::guava::{GuavaBloom, HashFunctions};
-///
-/// let tiny = GuavaBloom::builder().expected_keys(1).false_positive_rate(0.01);
-/// let older = tiny.clone().hash_functions(HashFunctions::ByBits);
-/// assert_eq!(tiny.build()?.hash_functions(), 7);
-/// assert_eq!(older.build()?.hash_functions(), 6);
-/// # Ok::<(), lanebloom_formats::BuildError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HashFunctions {
     /// `max(1, round(bits / keys * ln 2))`: Guava up to 33.3, from 2011 to 2024.
@@ -77,7 +65,7 @@ pub enum HashFunctions {
 /// assert!(filter.is_empty());
 /// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guava {
     pub(super) strategy: Strategy,
 }
@@ -88,35 +76,25 @@ impl fmt::Display for Guava {
     }
 }
 
-/// The layout that Guava's `create` chooses.
-pub(super) fn solve(
-    keys: u64,
-    rate: f64,
-    strategy: Strategy,
-    hash_functions: HashFunctions,
-) -> Result<Layout<Guava>, BuildError> {
-    let (bits, hash_functions) = size(keys, rate, hash_functions)?;
-    let words = bits.div_ceil(64) as usize;
-    Ok(Layout {
-        format: Guava { strategy },
-        shape: Shape {
-            words,
-            hash_functions: hash_functions.into(),
-        },
-    })
-}
-
 impl FormatImpl for Guava {
     type Hash = Hash;
     type Wide = WideIndexes;
+    type Sizing = HashFunctions;
 
     const FILTER: &str = "GuavaBloom";
     const HASHES_IN_VECTORS: bool = false;
     const REFUSES_ITSELF: bool = true;
     const HEADER_START: usize = HEADER;
 
-    fn solve(keys: usize, rate: f64) -> Result<Layout<Self>, BuildError> {
-        solve(keys as u64, rate, Strategy::default(), HashFunctions::default())
+    fn solve(builder: &JavaBuilder<Self>) -> Result<Layout<Self>, BuildError> {
+        let (bits, hash_functions) = size(builder.keys as u64, builder.rate, builder.sizing)?;
+        Ok(Layout {
+            format: builder.format,
+            shape: Shape {
+                words: bits.div_ceil(64) as usize,
+                hash_functions: hash_functions.into(),
+            },
+        })
     }
 
     #[inline(always)]
@@ -174,10 +152,6 @@ impl FormatImpl for Guava {
             },
         })
     }
-
-    fn describe(self, summary: &mut fmt::DebugStruct<'_, '_>) {
-        summary.field("strategy", &self.strategy);
-    }
 }
 
 impl<K: Funnel + ?Sized> KeyImpl<Guava> for K {
@@ -198,12 +172,7 @@ pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Resul
             "Guava's formula gives a filter for {keys} keys at a rate of {rate} no bit at all"
         )));
     }
-    if bits > 64 * MAX_WORDS {
-        return Err(BuildError::new(format!(
-            "a filter of {bits} bits is beyond Guava's limit of {} bits",
-            64 * MAX_WORDS
-        )));
-    }
+    check_bits(bits, "Guava")?;
     let number = match hash_functions {
         HashFunctions::ByBits => functions_by_bits(bits, keys),
         HashFunctions::ByRate => round(-ln(Twofold::new(rate)) / LN_2).max(1),
@@ -249,60 +218,5 @@ impl NextIndex for WideIndexes {
         let number = self.next & u64::MAX >> 1;
         self.next = self.next.wrapping_add(self.step);
         modulo.remainder(number)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::string::ToString;
-    use lanebloom_tests::number;
-
-    /// Guava's own arithmetic, step by step, beside ours.
-    #[test]
-    fn indexes_are_those_of_guavas_strategies() {
-        for i in 0..300 {
-            let (h1, h2) = (number(2 * i), number(2 * i + 1));
-            let words = (number(i) >> 40) as usize + 1;
-            let (modulo, bits) = (Modulo::new(words), 64 * words as u64);
-            let (mut wide, mut narrow) = (WideIndexes::from((h1, h2)), Guava::narrow((h1, h2)));
-            let mut combined = h1;
-            for j in 0..255u64 {
-                let expected = (combined & 0x7fff_ffff_ffff_ffff) % bits;
-                assert_eq!(wide.next_index(&modulo), expected);
-                combined = combined.wrapping_add(h2);
-
-                let (hash1, hash2) = (h1 as i32, (h1 >> 32) as i32);
-                let int = hash1.wrapping_add((j as i32 + 1).wrapping_mul(hash2));
-                let expected = (if int < 0 { !int } else { int }) as u64 % bits;
-                assert_eq!(narrow.next_index(&modulo), expected);
-            }
-        }
-    }
-
-    fn solve(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u32, usize), BuildError> {
-        let layout = super::solve(keys, rate, Strategy::Mitz64, hash_functions)?;
-        Ok((layout.shape.hash_functions, layout.shape.words))
-    }
-
-    /// From Guava's tests: its limits, and values that are just within them.
-    #[test]
-    fn limits_are_guavas() {
-        assert_eq!(optimal_bits(2_147_483_647, 4.9e-324), 3_327_428_144_502);
-        for formula in [HashFunctions::ByBits, HashFunctions::ByRate] {
-            let refused = |keys, rate| solve(keys, rate, formula).unwrap_err().to_string();
-            assert!(refused(2_147_483_647, 4.9e-324).starts_with("a filter of 3327428144502 bits is beyond Guava's"));
-            assert!(refused(1000, 1e-77).starts_with("a rate of 1e-77 takes 256 hash functions, more than Guava's"));
-            assert_eq!(solve(1000, 1e-76, formula).unwrap().0, 252);
-            assert!(refused(1, 0.99).ends_with("no bit at all"));
-            // A billion keys, and more keys than bits.
-            assert_eq!(solve(i32::MAX as u64 / 2, 0.28, formula), Ok((2, 44_451_423)));
-            assert_eq!(solve(45 * i32::MAX as u64, 0.99, formula), Ok((1, 31_585_813)));
-            for rate in [0.0, 1.0, -0.5, 1.5, f64::NAN, f64::INFINITY] {
-                let message = format!("false-positive rate {rate} is not between 0 and 1, both excluded");
-                assert_eq!(refused(1, rate), message);
-            }
-        }
-        assert!(solve(u64::MAX, 0.5, HashFunctions::ByRate).is_err());
     }
 }

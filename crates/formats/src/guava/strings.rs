@@ -9,8 +9,6 @@ use lanebloom::{Funnel, Sink};
 /// with one half of a pair alone is no Rust string: pass its units, `[u16]`, which write the same
 /// bytes.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::{Funnel, Murmur3};
 /// use lanebloom_formats::guava::UnencodedChars;
@@ -37,8 +35,6 @@ impl<T: AsRef<str> + ?Sized> Funnel for UnencodedChars<T> {
 ///
 /// The bytes are a byte order mark, `FE FF`, and then the UTF-16 units, each big-endian. An empty
 /// string has no bytes and no mark.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::Funnel;

@@ -14,12 +14,6 @@ const CHUNK_KEYS: usize = 512;
 impl<F: JavaFormat> JavaBloom<F> {
     /// Writes the [`hash`](Self::hash) of each key to the same place of `out`.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
     /// let mut hashes = [(0, 0); 2];
@@ -36,15 +30,8 @@ impl<F: JavaFormat> JavaBloom<F> {
 impl<F: JavaFormat> JavaBloom<F> {
     /// Writes whether each key may be in the filter to the same place of `out`.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
     /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
+    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
     /// let mut found = [false; 2];
     /// filter.contains_batch(&["a", "b"], &mut found);
     /// assert_eq!(found, [true, false]);
@@ -72,8 +59,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// [`contains_batch`](Self::contains_batch) into a new vector.
     ///
     /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
+    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
     /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
@@ -86,15 +72,8 @@ impl<F: JavaFormat> JavaBloom<F> {
 
     /// [`contains_batch`](Self::contains_batch) by hash.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
     /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
+    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
     /// let mut found = [false; 2];
     /// filter.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
     /// assert_eq!(found, [true, false]);
@@ -113,15 +92,8 @@ impl<F: JavaFormat> JavaBloom<F> {
 
     /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
     ///
-    /// # Panics
-    ///
-    /// If `out` has not `keys.len().div_ceil(64)` words.
-    ///
-    /// # Examples
-    ///
     /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
+    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
     /// let mut found = [0];
     /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
     /// assert_eq!(found, [0b10]);
@@ -136,15 +108,8 @@ impl<F: JavaFormat> JavaBloom<F> {
 
     /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash.
     ///
-    /// # Panics
-    ///
-    /// If `out` has not `hashes.len().div_ceil(64)` words.
-    ///
-    /// # Examples
-    ///
     /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
+    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
     /// let mut found = [0];
     /// let hashes = ["b", "a"].map(|key| filter.hash(key));
     /// filter.contains_hashes_bitmap(&hashes, &mut found);
@@ -160,8 +125,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
     ///
     /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("b");
+    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["b"], 0.01)?;
     /// let mut absent = Vec::new();
     /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
     /// assert_eq!(absent, [0, 2]);
@@ -176,8 +140,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// [`for_each_absent`](Self::for_each_absent) by hash.
     ///
     /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("b");
+    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["b"], 0.01)?;
     /// let mut absent = Vec::new();
     /// let hashes = ["a", "b", "c"].map(|key| filter.hash(key));
     /// filter.for_each_absent_hash(&hashes, |i| absent.push(i));
@@ -227,12 +190,6 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place
     /// of `new`. The first of several equal keys gets `true`.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
     /// let mut new = [false; 3];
@@ -246,12 +203,6 @@ impl<F: JavaFormat> JavaBloom<F> {
     }
 
     /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;

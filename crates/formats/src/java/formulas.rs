@@ -3,9 +3,10 @@
 
 use crate::flat::Flat;
 use crate::logarithm::{Twofold, ln, pow};
+use alloc::format;
 use core::f64::consts::LN_2;
-use lanebloom::Statistics;
 use lanebloom::internal::acquire_if;
+use lanebloom::{BuildError, Statistics};
 
 /// The most longs of a filter: the length of a Java array is an `int`.
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
@@ -30,9 +31,10 @@ impl Shape {
         pow(fill, self.hash_functions.into())
     }
 
-    /// [`rate_of`](Self::rate_of) the fill by this number of keys.
+    /// [`rate_of`](Self::rate_of) the share of the bits that `keys` keys set in the mean.
     pub(crate) fn rate_at(&self, keys: usize) -> f64 {
-        self.rate_of(self.fill_at(keys))
+        let draws = (keys as u64).saturating_mul(self.hash_functions.into());
+        self.rate_of(1.0 - pow(1.0 - 1.0 / self.bits() as f64, draws))
     }
 
     /// Fill, number of keys and rate of a filter of this shape now, from one pass over it.
@@ -40,12 +42,7 @@ impl Shape {
         let ones = flat.ones();
         acquire_if(true);
         let fill = self.fill(ones);
-        Statistics::new(fill, self.len_of(ones), self.rate_of(fill))
-    }
-
-    /// The number of keys that leave `ones` bits set in the mean.
-    pub(super) fn len_of(&self, ones: u64) -> usize {
-        usize::try_from(self.keys_for(ones)).unwrap_or(usize::MAX)
+        Statistics::new(fill, self.keys_for(ones), self.rate_of(fill))
     }
 
     /// Whether the rate now is above that of `keys` expected keys, beyond what chance explains and
@@ -57,27 +54,21 @@ impl Shape {
         self.statistics(flat).false_positive_rate > self.rate_at(limit)
     }
 
-    /// The share of the bits that `keys` keys set in the mean.
-    fn fill_at(&self, keys: usize) -> f64 {
-        let draws = (keys as u64).saturating_mul(self.hash_functions.into());
-        1.0 - pow(1.0 - 1.0 / self.bits() as f64, draws)
-    }
-
     /// The number of keys that set half of the bits: the best for this number of hash functions.
     pub(crate) fn keys_for_half(&self) -> usize {
-        let keys = self.keys_for(self.bits() / 2);
-        usize::try_from(keys).unwrap_or(usize::MAX).max(1)
+        self.keys_for(self.bits() / 2).max(1)
     }
 
     /// Guava's `approximateElementCount`: the number of keys that leave `ones` bits set in the
     /// mean.
-    fn keys_for(&self, ones: u64) -> u64 {
+    pub(super) fn keys_for(&self, ones: u64) -> usize {
         let bits = self.bits();
         if ones >= bits {
-            return u64::MAX;
+            return usize::MAX;
         }
         let unset = ln(Twofold::sum(1.0, -self.fill(ones)));
-        round(-unset * bits as f64 / f64::from(self.hash_functions))
+        let keys = round(-unset * bits as f64 / f64::from(self.hash_functions));
+        usize::try_from(keys).unwrap_or(usize::MAX)
     }
 
     /// The share of `ones` of all bits.
@@ -95,6 +86,17 @@ pub(crate) fn functions_by_bits(bits: u64, keys: u64) -> u64 {
 /// log(2)))`.
 pub(crate) fn optimal_bits(keys: u64, rate: f64) -> u64 {
     (-(keys as f64) * ln(Twofold::new(rate)) / (LN_2 * LN_2)) as u64
+}
+
+/// Fails if a filter of this number of bits is beyond the limit of its system.
+pub(crate) fn check_bits(bits: u64, system: &str) -> Result<(), BuildError> {
+    if bits <= 64 * MAX_WORDS {
+        return Ok(());
+    }
+    Err(BuildError::new(format!(
+        "a filter of {bits} bits is beyond {system}'s limit of {} bits",
+        64 * MAX_WORDS
+    )))
 }
 
 /// Java's `Math.round` of a number that is not negative: to the nearest, halves up.

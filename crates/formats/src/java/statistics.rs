@@ -40,9 +40,8 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// key (two may be the same).
     ///
     /// ```
-    /// use lanebloom_formats::GuavaBloom;
-    ///
-    /// assert_eq!(GuavaBloom::with_capacity(1000, 1e-3)?.hash_functions(), 10);
+    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 1e-3)?;
+    /// assert_eq!(filter.hash_functions(), 10);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]

@@ -174,29 +174,19 @@ impl RedisBloom {
     /// may be left out. [`Loader`] takes one reply after another.
     ///
     /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
-    /// it grow, since the dump's author chose its expansion. [`max_bytes`](Self::max_bytes) returns
-    /// the limit.
+    /// it grow, since the dump's author chose its expansion.
     ///
-    /// # Errors
-    ///
-    /// As [`Loader::load`], and if chunks are missing.
-    ///
-    /// # Examples
+    /// Fails as [`Loader::load`] does, and if chunks are missing.
     ///
     /// ```
     /// use lanebloom_formats::RedisBloom;
     ///
-    /// // BF.RESERVE f 0.01 2, BF.ADD f ann, then BF.SCANDUMP f with 0, 1, 9
-    /// let header = b"\x01\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\x02\0\0\0\
-    ///     \x08\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
-    ///     \x7b\x14\xae\x47\xe1\x7a\x74\x3f\xe9\x86\x2f\xb2\x35\x0e\x26\x40\
-    ///     \x08\0\0\0\x02\0\0\0\0\0\0\0\0";
-    /// let bits = b"8\0\0\x07\0\xc0\0\0";
-    /// let replies = [(1, &header[..]), (9, &bits[..]), (0, &[])];
-    /// let filter = RedisBloom::from_scandump(replies, 1 << 20)?;
-    /// assert!(filter.contains("ann") && !filter.contains("eve"));
-    ///
-    /// let error = RedisBloom::from_scandump([replies[0]], 1 << 20).unwrap_err();
+    /// let mut filter = RedisBloom::with_capacity(2, 0.01)?;
+    /// filter.insert("ann")?;
+    /// let replies = filter.to_loadchunks();
+    /// assert!(RedisBloom::from_scandump(replies, 1 << 20)? == filter);
+    /// let header = filter.to_loadchunks().take(1);
+    /// let error = RedisBloom::from_scandump(header, 1 << 20).unwrap_err();
     /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of 8");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -210,8 +200,6 @@ impl RedisBloom {
 
     /// The filter's dump for `BF.LOADCHUNK`: a cursor with each chunk, in order, without the last
     /// reply of `BF.SCANDUMP`. A chunk takes up to 16 MiB; aborts if its allocation fails.
-    ///
-    /// # Examples
     ///
     /// ```
     /// let filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;

@@ -1,5 +1,6 @@
 //! The error of inserting into a filter of the module RedisBloom.
 
+use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 use lanebloom::BuildError;
@@ -9,8 +10,6 @@ pub(super) const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
 
 /// Why a key could not be inserted into a [`RedisBloom`](crate::RedisBloom) or
 /// [`RedisCuckoo`](crate::RedisCuckoo).
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom_formats::RedisBloom;
@@ -24,26 +23,29 @@ pub(super) const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedisBloomInsertError {
-    pub(crate) kind: RedisBloomInsertErrorKind,
+    pub(crate) kind: InsertErrorKind,
     pub(crate) inserted: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum RedisBloomInsertErrorKind {
-    Full {
-        capacity: u64,
-    },
-    /// A chain of cuckoo filters that does not grow.
-    NoRoom,
-    /// The chain of a cuckoo filter has the most layers.
-    Expansions {
-        limit: usize,
-    },
+pub(crate) enum InsertErrorKind {
+    /// Why the filter takes no more keys.
+    Full(String),
     OverLimit {
         needed: u64,
         limit: u64,
     },
     Growth(BuildError),
+}
+
+impl InsertErrorKind {
+    /// Fails if a chain with a further layer takes more bytes than the limit.
+    pub(crate) fn check_limit(needed: u64, limit: u64) -> Result<(), Self> {
+        if needed <= limit {
+            return Ok(());
+        }
+        Err(Self::OverLimit { needed, limit })
+    }
 }
 
 impl RedisBloomInsertError {
@@ -60,8 +62,7 @@ impl RedisBloomInsertError {
     /// ```
     #[must_use]
     pub fn is_full(&self) -> bool {
-        use RedisBloomInsertErrorKind::{Expansions, Full, NoRoom};
-        matches!(self.kind, Full { .. } | NoRoom | Expansions { .. })
+        matches!(self.kind, InsertErrorKind::Full(_))
     }
 
     /// How many keys of the batch are in the filter: those before the first one that failed. 0 for
@@ -86,21 +87,12 @@ impl fmt::Display for RedisBloomInsertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "key {} was not inserted: ", self.inserted)?;
         match &self.kind {
-            RedisBloomInsertErrorKind::Full { capacity } => write!(
-                f,
-                "the filter does not scale, and has as many keys as its capacity of {capacity}"
-            ),
-            RedisBloomInsertErrorKind::Expansions { limit } => {
-                write!(f, "the chain has {limit} filters, and takes no more keys")
-            }
-            RedisBloomInsertErrorKind::NoRoom => {
-                f.write_str("the filter does not grow, and no fingerprint found a free slot")
-            }
-            RedisBloomInsertErrorKind::OverLimit { needed, limit } => write!(
+            InsertErrorKind::Full(why) => f.write_str(why),
+            InsertErrorKind::OverLimit { needed, limit } => write!(
                 f,
                 "with a further filter the chain would take {needed} bytes, more than its limit of {limit} bytes"
             ),
-            RedisBloomInsertErrorKind::Growth(error) => write!(f, "the filter could not grow: {error}"),
+            InsertErrorKind::Growth(error) => write!(f, "the filter could not grow: {error}"),
         }
     }
 }
@@ -108,7 +100,7 @@ impl fmt::Display for RedisBloomInsertError {
 impl Error for RedisBloomInsertError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
-            RedisBloomInsertErrorKind::Growth(error) => Some(error),
+            InsertErrorKind::Growth(error) => Some(error),
             _ => None,
         }
     }

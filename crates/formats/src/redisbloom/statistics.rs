@@ -6,15 +6,6 @@ use core::fmt;
 use lanebloom::Statistics;
 
 /// The reply of `BF.INFO`; made by [`RedisBloom::info`].
-///
-/// # Examples
-///
-/// ```
-/// let info = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?.info();
-/// assert_eq!((info.capacity, info.size, info.filters), (10, 112, 1));
-/// assert_eq!((info.items, info.expansion), (0, Some(2)));
-/// # Ok::<(), lanebloom_formats::BuildError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Info {
@@ -32,17 +23,6 @@ pub struct Info {
 }
 
 /// A layer of the chain, as `BF.DEBUG` describes it; one of [`RedisBloom::layers`].
-///
-/// # Examples
-///
-/// ```
-/// let filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
-/// let layer = filter.layers().next().unwrap();
-/// assert_eq!((layer.bits, layer.hash_functions), (128, 8));
-/// assert_eq!((layer.capacity, layer.items), (10, 0));
-/// assert_eq!(layer.false_positive_rate, 0.005);
-/// # Ok::<(), lanebloom_formats::BuildError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LayerInfo {
@@ -63,12 +43,11 @@ impl RedisBloom {
     /// The reply of `BF.INFO`.
     ///
     /// ```
-    /// use lanebloom_formats::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
     /// filter.insert("a")?;
     /// let info = filter.info();
-    /// assert_eq!((info.items, info.capacity, info.expansion), (1, 1, None));
+    /// assert_eq!((info.capacity, info.size, info.filters), (10, 112, 1));
+    /// assert_eq!((info.items, info.expansion), (1, Some(2)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "BF.INFO")]
@@ -90,12 +69,12 @@ impl RedisBloom {
     /// The layers of the chain, from the oldest to the newest, as `BF.DEBUG` says.
     ///
     /// ```
-    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
-    /// for key in 0..100 {
-    ///     filter.insert(&key.to_string())?;
-    /// }
-    /// assert!(filter.layers().map(|layer| layer.bits).eq([128, 256, 576, 1280]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
+    /// let layer = filter.layers().next().unwrap();
+    /// assert_eq!((layer.bits, layer.hash_functions), (128, 8));
+    /// assert_eq!((layer.capacity, layer.items), (10, 0));
+    /// assert_eq!(layer.false_positive_rate, 0.005);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "BF.DEBUG")]
     pub fn layers(&self) -> impl Iterator<Item = LayerInfo> + '_ {
@@ -126,29 +105,6 @@ impl RedisBloom {
             .sum()
     }
 
-    /// The most bytes of [memory](Self::memory_bytes) that the chain may take: the limit of
-    /// [`from_scandump`](Self::from_scandump) or [`Loader::new`](super::Loader::new). An insert
-    /// that would grow the chain beyond it is an error. A filter that was built here has no limit:
-    /// `usize::MAX`.
-    ///
-    /// ```
-    /// use lanebloom_formats::RedisBloom;
-    ///
-    /// let filter = RedisBloom::with_capacity(2, 0.01)?;
-    /// assert_eq!(filter.max_bytes(), usize::MAX);
-    /// let limit = filter.memory_bytes();
-    /// let mut copy = RedisBloom::from_scandump(filter.to_loadchunks(), limit)?;
-    /// assert_eq!(copy.max_bytes(), filter.memory_bytes());
-    /// assert_eq!(copy.insert_batch(&["a", "b"])?, 2);
-    /// let error = copy.insert("c").unwrap_err().to_string();
-    /// assert!(error.ends_with("640 bytes, more than its limit of 320 bytes"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn max_bytes(&self) -> usize {
-        usize::try_from(self.max_bytes).unwrap_or(usize::MAX)
-    }
-
     /// The number of keys that the chain is for: RedisBloom's capacity.
     ///
     /// ```
@@ -174,122 +130,40 @@ impl RedisBloom {
         8.0 * self.memory_bytes() as f64 / self.expected_keys() as f64
     }
 
-    /// Whether the filter holds nothing.
+    /// Fill, number of keys and false-positive rate now, from one pass over the content.
+    ///
+    /// The fill is near one half if the newest layer is full, and less if it is new. The number of
+    /// keys is RedisBloom's: too small by the false positives among them. The rate is the chance
+    /// that any layer has all the bits of an absent key.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.is_empty());
-    /// filter.insert("a")?;
-    /// assert!(!filter.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.layers.iter().all(|layer| layer.items == 0)
-    }
-
-    /// The share of set bits. It is near one half if the newest filter is full, and less if it is
-    /// new.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
-    /// filter.insert("a")?;
-    /// assert_eq!(filter.fill_ratio(), 8.0 / 128.0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        self.statistics().fill_ratio
-    }
-
-    /// RedisBloom's count of distinct keys: too small by the false positives among them.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.insert_batch(&["a", "b", "a"])?, 2);
-    /// assert_eq!(filter.estimated_len(), 2);
+    /// filter.insert_all((0..1000).map(|id| format!("{id}")))?;
+    /// let now = filter.statistics();
+    /// assert!(now.len > 990 && (0.4..0.6).contains(&now.fill_ratio));
+    /// assert!((0.004..0.006).contains(&now.false_positive_rate));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "BF.CARD")]
     #[must_use]
-    pub fn estimated_len(&self) -> usize {
-        usize::try_from(self.info().items).unwrap_or(usize::MAX)
-    }
-
-    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in: the
-    /// rates of all layers of the chain together.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
-    /// let half = 0.00499..0.00501; // the other half is for the filters to come
-    /// assert!(half.contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate(&self) -> f64 {
-        compound(self.layers.iter().map(|layer| layer.layout.rate))
-    }
-
-    /// The false-positive rate now: the chance that any layer of the chain has all the bits of an
-    /// absent key, computed from the share of set bits in each.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// filter.insert_all((0..1000).map(|id| format!("{id}")))?;
-    /// assert!((0.004..0.006).contains(&filter.current_false_positive_rate()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        self.statistics().false_positive_rate
-    }
-
-    /// Fill, number of keys and false-positive rate now, from one pass over the content.
-    ///
-    /// ```
-    /// use lanebloom_formats::{Statistics, RedisBloom};
-    ///
-    /// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
-    /// filter.insert("a")?;
-    /// let Statistics { fill_ratio, len, .. } = filter.statistics();
-    /// assert_eq!((fill_ratio, len), (8.0 / 128.0, 1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
     pub fn statistics(&self) -> Statistics {
-        let (mut ones, mut bits) = (0, 0);
-        let rates = self.layers.iter().map(|layer| {
+        let (mut ones, mut bits, mut none) = (0, 0, 1.0);
+        for layer in &self.layers {
             let (set, used) = (layer.ones(), layer.layout.used_bits());
             ones += set;
             bits += used;
-            pow(set as f64 / used as f64, layer.layout.hash_functions.into())
-        });
-        let false_positive_rate = compound(rates);
-        Statistics::new(ones as f64 / bits as f64, self.estimated_len(), false_positive_rate)
+            none *= 1.0 - pow(set as f64 / used as f64, layer.layout.hash_functions.into());
+        }
+        let len = usize::try_from(self.info().items).unwrap_or(usize::MAX);
+        Statistics::new(ones as f64 / bits as f64, len, 1.0 - none)
     }
-}
-
-/// The chance that any of several filters has all the bits of a key.
-fn compound(rates: impl Iterator<Item = f64>) -> f64 {
-    1.0 - rates.map(|rate| 1.0 - rate).product::<f64>()
 }
 
 /// A summary: the reply of `BF.INFO`.
 impl fmt::Debug for RedisBloom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Info {
-            capacity,
-            size: _,
-            filters,
-            items,
-            expansion,
-        } = self.info();
         f.debug_struct("RedisBloom")
-            .field("capacity", &capacity)
-            .field("filters", &filters)
-            .field("items", &items)
-            .field("expansion", &expansion)
+            .field("info", &self.info())
             .finish_non_exhaustive()
     }
 }

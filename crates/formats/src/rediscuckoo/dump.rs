@@ -86,30 +86,18 @@ impl Header {
 
 /// The dump.
 impl RedisCuckoo {
-    /// The filter with these replies of `CF.SCANDUMP`, in order, as
-    /// [`to_loadchunks`](Self::to_loadchunks) gives them. The last reply, cursor 0 and no bytes,
-    /// may be left out. [`Loader`] takes one reply after another.
+    /// The filter with these replies of `CF.SCANDUMP`, as
+    /// [`RedisBloom::from_scandump`](crate::RedisBloom::from_scandump) reads those of
+    /// `BF.SCANDUMP`. (The module replies only cursor 0 and no bytes for a filter without keys.)
     ///
-    /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
-    /// it grow, since the dump's author chose its expansion.
-    ///
-    /// # Errors
-    ///
-    /// As [`Loader::load`], and if chunks are missing. (The module replies only cursor 0 and no
-    /// bytes for a filter without keys.)
-    ///
-    /// # Examples
+    /// Fails as [`Loader::load`] does, and if chunks are missing.
     ///
     /// ```
     /// use lanebloom_formats::RedisCuckoo;
     ///
-    /// // CF.RESERVE f 4, CF.ADD f ann, then CF.SCANDUMP f with 0, 1, 5
-    /// let header = b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
-    ///     \x01\0\0\0\0\0\0\0\x02\0\x14\0\x01\0";
     /// let mut filter = RedisCuckoo::with_capacity(4)?;
     /// filter.insert("ann")?;
-    /// let slots = filter.to_loadchunks().nth(1).unwrap().1;
-    /// let replies = [(1, &header[..]), (5, &slots[..]), (0, &[])];
+    /// let replies = filter.to_loadchunks();
     /// assert!(RedisCuckoo::from_scandump(replies, 1 << 20)? == filter);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

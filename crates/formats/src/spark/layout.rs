@@ -4,10 +4,10 @@
 use super::hash::{Hash, SparkKey};
 use crate::error::ReadError;
 use crate::flat::{Column, Modulo, NextIndex};
-use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits, optimal_bits};
+use crate::java::formulas::{Shape, check_bits, functions_by_bits, optimal_bits};
 use crate::java::header::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
 use crate::java::indexes::IntIndexes;
-use crate::java::{FormatImpl, KeyImpl, Layout};
+use crate::java::{FormatImpl, JavaBuilder, KeyImpl, Layout};
 use alloc::format;
 use core::fmt;
 use lanebloom::BuildError;
@@ -55,61 +55,46 @@ impl fmt::Display for Spark {
     }
 }
 
-/// The number of bits for keys and a rate.
-pub(super) fn bits(keys: u64, rate: f64) -> Result<u64, BuildError> {
-    BuildError::check_rate(rate)?;
-    Ok(optimal_bits(keys, rate))
-}
-
-/// The layout that Spark's `create` chooses.
-pub(super) fn solve(version: Version, seed: i32, keys: u64, bits: u64) -> Result<Layout<Spark>, BuildError> {
-    if keys == 0 {
-        return Err(BuildError::new("the number of expected keys must be at least 1"));
-    }
-    if bits == 0 {
-        return Err(BuildError::new(format!(
-            "a Spark filter for {keys} keys must have at least 1 bit"
-        )));
-    }
-    if bits > 64 * MAX_WORDS {
-        return Err(BuildError::new(format!(
-            "a filter of {bits} bits is beyond Spark's limit of {} bits",
-            64 * MAX_WORDS
-        )));
-    }
-    if version == Version::V1 && seed != 0 {
-        return Err(BuildError::new(format!(
-            "a V1 filter has no seed, and cannot have {seed}"
-        )));
-    }
-    let hash_functions = functions_by_bits(bits, keys);
-    if hash_functions > MAX_HASH_FUNCTIONS as u64 {
-        return Err(BuildError::new(format!(
-            "{bits} bits for {keys} keys take {hash_functions} hash functions, more than the limit of \
-             {MAX_HASH_FUNCTIONS}"
-        )));
-    }
-    Ok(Layout {
-        format: Spark { version, seed },
-        shape: Shape {
-            words: bits.div_ceil(64) as usize,
-            hash_functions: hash_functions as u32,
-        },
-    })
-}
-
 impl FormatImpl for Spark {
     type Hash = Hash;
     type Wide = LongIndexes;
+    /// The number of bits, if it is given.
+    type Sizing = Option<u64>;
 
     const FILTER: &str = "SparkBloom";
     const HASHES_IN_VECTORS: bool = true;
     const REFUSES_ITSELF: bool = false;
     const HEADER_START: usize = INT;
 
-    fn solve(keys: usize, rate: f64) -> Result<Layout<Self>, BuildError> {
-        let keys = keys as u64;
-        solve(Version::default(), 0, keys, bits(keys, rate)?)
+    fn solve(builder: &JavaBuilder<Self>) -> Result<Layout<Self>, BuildError> {
+        let (keys, format) = (builder.keys as u64, builder.format);
+        let bits = match builder.sizing {
+            Some(bits) => bits,
+            None => BuildError::check_rate(builder.rate).map(|()| optimal_bits(keys, builder.rate))?,
+        };
+        check_bits(bits, "Spark")?;
+        let hash_functions = functions_by_bits(bits, keys);
+        let problem = if keys == 0 {
+            "the number of expected keys must be at least 1".into()
+        } else if bits == 0 {
+            format!("a Spark filter for {keys} keys must have at least 1 bit")
+        } else if format.version == Version::V1 && format.seed != 0 {
+            format!("a V1 filter has no seed, and cannot have {}", format.seed)
+        } else if hash_functions > MAX_HASH_FUNCTIONS as u64 {
+            format!(
+                "{bits} bits for {keys} keys take {hash_functions} hash functions, more than the limit of \
+                 {MAX_HASH_FUNCTIONS}"
+            )
+        } else {
+            return Ok(Layout {
+                format,
+                shape: Shape {
+                    words: bits.div_ceil(64) as usize,
+                    hash_functions: hash_functions as u32,
+                },
+            });
+        };
+        Err(BuildError::new(problem))
     }
 
     #[inline(always)]
@@ -174,10 +159,6 @@ impl FormatImpl for Spark {
                 hash_functions,
             },
         })
-    }
-
-    fn describe(self, summary: &mut fmt::DebugStruct<'_, '_>) {
-        summary.field("version", &self.version).field("seed", &self.seed);
     }
 }
 

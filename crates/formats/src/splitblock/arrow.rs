@@ -1,13 +1,13 @@
 //! Columns as Arrow lays them out: [`Column`]. No crate of Arrow's is needed for it; with the
 //! feature `arrow`, its arrays become columns.
 
-use super::kernel::Level;
-use super::{SplitBlockBloom, xxh64};
+use super::{SplitBlockBloom, Xxh64, xxh64};
 use crate::CHUNK;
 use alloc::format;
 use alloc::string::String;
 use core::error::Error;
 use core::fmt;
+use lanebloom::KeyHasher;
 use lanebloom::internal::{as_chunks, assert_bitmap_length};
 
 /// A column of keys: one buffer of values, for strings their offsets too, and which of them are not
@@ -38,8 +38,6 @@ pub struct Column<'a> {
 
 #[derive(Clone, Copy, Debug)]
 enum Keys<'a> {
-    #[cfg(feature = "arrow")]
-    Narrow(Narrow<'a>),
     I32(&'a [i32]),
     I64(&'a [i64]),
     /// At least one offset; rising, and none beyond the values.
@@ -51,15 +49,14 @@ enum Keys<'a> {
     Views(&'a arrow_array::BinaryViewArray),
     #[cfg(feature = "arrow")]
     StringViews(&'a arrow_array::StringViewArray),
-}
-
-/// Numbers that Parquet stores as `INT32`.
-#[cfg(feature = "arrow")]
-#[derive(Clone, Copy, Debug)]
-enum Narrow<'a> {
+    // Parquet stores these as INT32.
+    #[cfg(feature = "arrow")]
     I8(&'a [i8]),
+    #[cfg(feature = "arrow")]
     I16(&'a [i16]),
+    #[cfg(feature = "arrow")]
     U8(&'a [u8]),
+    #[cfg(feature = "arrow")]
     U16(&'a [u16]),
 }
 
@@ -134,11 +131,7 @@ impl<'a> Column<'a> {
 
     /// [`bytes`](Self::bytes) with offsets of 64 bits.
     ///
-    /// # Errors
-    ///
-    /// As [`bytes`](Self::bytes).
-    ///
-    /// # Examples
+    /// Fails as [`bytes`](Self::bytes) does.
     ///
     /// ```
     /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
@@ -155,11 +148,7 @@ impl<'a> Column<'a> {
 
     /// Values of `width` bytes each: Parquet's type `FIXED_LEN_BYTE_ARRAY`, or `INT96` with 12.
     ///
-    /// # Errors
-    ///
-    /// If the width is 0, or the values are not a multiple of it.
-    ///
-    /// # Examples
+    /// Fails if the width is 0, or the values are not a multiple of it.
     ///
     /// ```
     /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
@@ -236,50 +225,41 @@ impl<'a> Column<'a> {
     }
 
     /// Writes the hashes of the keys from `start` on. Those of nulls have no meaning.
-    fn hash(&self, level: Level, start: usize, out: &mut [u64]) {
-        let end = start + out.len();
-        let slice = |from: usize, to: usize, values: &[u8]| xxh64::of_bytes(&values[from..to]);
+    fn hash(&self, start: usize, out: &mut [u64]) {
+        let range = start..start + out.len();
         match self.keys {
-            Keys::I32(values) => level.hash_batch(&values[start..end], out),
-            Keys::I64(values) => level.hash_batch(&values[start..end], out),
-            #[cfg(feature = "arrow")]
-            Keys::Narrow(values) => values.hash(level, start, out),
+            Keys::I32(values) => Xxh64.hash_batch(&values[range], out),
+            Keys::I64(values) => Xxh64.hash_batch(&values[range], out),
             Keys::Bytes(offsets, values) => {
-                for (out, ends) in out.iter_mut().zip(offsets[start..=end].windows(2)) {
-                    *out = slice(ends[0] as usize, ends[1] as usize, values);
-                }
+                let ends = offsets[start..].windows(2);
+                hash_each(ends.map(|ends| &values[ends[0] as usize..ends[1] as usize]), out);
             }
             Keys::LargeBytes(offsets, values) => {
-                for (out, ends) in out.iter_mut().zip(offsets[start..=end].windows(2)) {
-                    *out = slice(ends[0] as usize, ends[1] as usize, values);
-                }
+                let ends = offsets[start..].windows(2);
+                hash_each(ends.map(|ends| &values[ends[0] as usize..ends[1] as usize]), out);
             }
-            Keys::Fixed(width, values) => {
-                for (out, value) in out.iter_mut().zip(values[start * width..].chunks_exact(width)) {
-                    *out = xxh64::of_bytes(value);
-                }
-            }
+            Keys::Fixed(width, values) => hash_each(values[start * width..].chunks_exact(width), out),
             #[cfg(feature = "arrow")]
-            Keys::Views(array) => {
-                for (out, i) in out.iter_mut().zip(start..) {
-                    *out = xxh64::of_bytes(array.value(i));
-                }
-            }
+            Keys::Views(array) => hash_each(range.map(|i| array.value(i)), out),
             #[cfg(feature = "arrow")]
-            Keys::StringViews(array) => {
-                for (out, i) in out.iter_mut().zip(start..) {
-                    *out = xxh64::of_bytes(array.value(i).as_bytes());
-                }
-            }
+            Keys::StringViews(array) => hash_each(range.map(|i| array.value(i).as_bytes()), out),
+            #[cfg(feature = "arrow")]
+            Keys::I8(values) => hash_widened(&values[range], out),
+            #[cfg(feature = "arrow")]
+            Keys::I16(values) => hash_widened(&values[range], out),
+            #[cfg(feature = "arrow")]
+            Keys::U8(values) => hash_widened(&values[range], out),
+            #[cfg(feature = "arrow")]
+            Keys::U16(values) => hash_widened(&values[range], out),
         }
     }
 
     /// Calls `each(start, hashes)` for every chunk.
-    fn hashed(&self, level: Level, mut each: impl FnMut(usize, &mut [u64])) {
+    fn hashed(&self, mut each: impl FnMut(usize, &mut [u64])) {
         let mut hashes = [0; CHUNK];
         for start in (0..self.len).step_by(CHUNK) {
             let hashes = &mut hashes[..CHUNK.min(self.len - start)];
-            self.hash(level, start, hashes);
+            self.hash(start, hashes);
             each(start, hashes);
         }
     }
@@ -305,24 +285,19 @@ fn check_offsets<O: Copy + TryInto<usize>>(offsets: &[O], values: &[u8]) -> Resu
     Ok(len)
 }
 
-#[cfg(feature = "arrow")]
-impl Narrow<'_> {
-    fn hash(self, level: Level, start: usize, out: &mut [u64]) {
-        fn widened<T: Copy + Into<i32>>(level: Level, values: &[T], out: &mut [u64]) {
-            let mut wide = [0_i32; CHUNK];
-            let wide = &mut wide[..out.len()];
-            wide.iter_mut()
-                .zip(values)
-                .for_each(|(wide, value)| *wide = (*value).into());
-            level.hash_batch(wide, out);
-        }
-        match self {
-            Self::I8(values) => widened(level, &values[start..], out),
-            Self::I16(values) => widened(level, &values[start..], out),
-            Self::U8(values) => widened(level, &values[start..], out),
-            Self::U16(values) => widened(level, &values[start..], out),
-        }
+fn hash_each<'v>(values: impl Iterator<Item = &'v [u8]>, out: &mut [u64]) {
+    for (out, value) in out.iter_mut().zip(values) {
+        *out = xxh64::of_bytes(value);
     }
+}
+
+#[cfg(feature = "arrow")]
+fn hash_widened<T: Copy + Into<i32>>(values: &[T], out: &mut [u64]) {
+    let mut wide = [0_i32; CHUNK];
+    for (wide, value) in wide.iter_mut().zip(values) {
+        *wide = (*value).into();
+    }
+    Xxh64.hash_batch(&wide[..out.len()], out);
 }
 
 /// Columns of Arrow.
@@ -339,7 +314,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn insert_column(&self, column: &Column<'_>) -> usize {
         let mut new = 0;
-        column.hashed(self.0.engine().level, |start, hashes| {
+        column.hashed(|start, hashes| {
             let mut len = hashes.len();
             if column.validity.is_some() {
                 len = 0;
@@ -378,7 +353,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn contains_column(&self, column: &Column<'_>, out: &mut [u64]) {
         assert_bitmap_length(column.len, out.len());
-        column.hashed(self.0.engine().level, |start, hashes| {
+        column.hashed(|start, hashes| {
             let out = &mut out[start / 64..][..hashes.len().div_ceil(64)];
             self.contains_hashes_bitmap(hashes, out);
             for (out, first) in out.iter_mut().zip((start..).step_by(64)) {
@@ -391,7 +366,7 @@ impl SplitBlockBloom {
 /// Arrow's arrays.
 #[cfg(feature = "arrow")]
 mod arrays {
-    use super::{Column, ColumnError, Keys, Narrow, SplitBlockBloom};
+    use super::{Column, ColumnError, Keys, SplitBlockBloom};
     use alloc::format;
     use alloc::vec;
     use arrow_array::cast::AsArray;
@@ -425,32 +400,27 @@ mod arrays {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         pub fn of_array(array: &'a dyn Array) -> Result<Self, ColumnError> {
-            macro_rules! i32s {
+            macro_rules! values {
                 ($type:ty) => {
-                    Keys::I32(array.as_primitive::<$type>().values())
-                };
-            }
-            macro_rules! i64s {
-                ($type:ty) => {
-                    Keys::I64(array.as_primitive::<$type>().values())
+                    array.as_primitive::<$type>().values()
                 };
             }
             let keys = match array.data_type() {
-                DataType::Int8 => Keys::Narrow(Narrow::I8(array.as_primitive::<Int8Type>().values())),
-                DataType::Int16 => Keys::Narrow(Narrow::I16(array.as_primitive::<Int16Type>().values())),
-                DataType::UInt8 => Keys::Narrow(Narrow::U8(array.as_primitive::<UInt8Type>().values())),
-                DataType::UInt16 => Keys::Narrow(Narrow::U16(array.as_primitive::<UInt16Type>().values())),
-                DataType::Int32 => i32s!(Int32Type),
-                DataType::Date32 => i32s!(Date32Type),
-                DataType::UInt32 => Keys::I32(array.as_primitive::<UInt32Type>().values().inner().typed_data()),
-                DataType::Time32(TimeUnit::Millisecond) => i32s!(Time32MillisecondType),
-                DataType::Int64 => i64s!(Int64Type),
-                DataType::UInt64 => Keys::I64(array.as_primitive::<UInt64Type>().values().inner().typed_data()),
-                DataType::Time64(TimeUnit::Microsecond) => i64s!(Time64MicrosecondType),
-                DataType::Time64(_) => i64s!(Time64NanosecondType),
-                DataType::Timestamp(TimeUnit::Millisecond, _) => i64s!(TimestampMillisecondType),
-                DataType::Timestamp(TimeUnit::Microsecond, _) => i64s!(TimestampMicrosecondType),
-                DataType::Timestamp(TimeUnit::Nanosecond, _) => i64s!(TimestampNanosecondType),
+                DataType::Int8 => Keys::I8(values!(Int8Type)),
+                DataType::Int16 => Keys::I16(values!(Int16Type)),
+                DataType::UInt8 => Keys::U8(values!(UInt8Type)),
+                DataType::UInt16 => Keys::U16(values!(UInt16Type)),
+                DataType::Int32 => Keys::I32(values!(Int32Type)),
+                DataType::Date32 => Keys::I32(values!(Date32Type)),
+                DataType::UInt32 => Keys::I32(values!(UInt32Type).inner().typed_data()),
+                DataType::Time32(TimeUnit::Millisecond) => Keys::I32(values!(Time32MillisecondType)),
+                DataType::Int64 => Keys::I64(values!(Int64Type)),
+                DataType::UInt64 => Keys::I64(values!(UInt64Type).inner().typed_data()),
+                DataType::Time64(TimeUnit::Microsecond) => Keys::I64(values!(Time64MicrosecondType)),
+                DataType::Time64(_) => Keys::I64(values!(Time64NanosecondType)),
+                DataType::Timestamp(TimeUnit::Millisecond, _) => Keys::I64(values!(TimestampMillisecondType)),
+                DataType::Timestamp(TimeUnit::Microsecond, _) => Keys::I64(values!(TimestampMicrosecondType)),
+                DataType::Timestamp(TimeUnit::Nanosecond, _) => Keys::I64(values!(TimestampNanosecondType)),
                 DataType::Utf8 => {
                     let array = array.as_string::<i32>();
                     Keys::Bytes(array.value_offsets(), array.value_data())
@@ -490,9 +460,7 @@ mod arrays {
     impl SplitBlockBloom {
         /// [`contains_column`](Self::contains_column) of an array. A null's answer is null.
         ///
-        /// # Errors
-        ///
-        /// As [`Column::of_array`].
+        /// Fails as [`Column::of_array`] does.
         pub fn contains_array(&self, array: &dyn Array) -> Result<BooleanArray, ColumnError> {
             let column = Column::of_array(array)?;
             let mut found = vec![0_u64; array.len().div_ceil(64)];

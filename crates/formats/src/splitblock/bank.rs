@@ -71,11 +71,7 @@ impl SplitBlockBank {
     /// An empty bank for at least `columns` filters of this many blocks of 32 bytes. The number of
     /// columns is rounded up to a multiple of 64.
     ///
-    /// # Errors
-    ///
     /// Fails if the columns or the blocks are 0, the blocks 2^32 or more, or the allocation fails.
-    ///
-    /// # Examples
     ///
     /// ```
     /// let bank = lanebloom_formats::SplitBlockBank::new(100, 32)?;
@@ -90,18 +86,14 @@ impl SplitBlockBank {
                 "{blocks} blocks are not in 1 to {MOST_BLOCKS}"
             )));
         }
-        let bank = FilterBank::of_lines(blocks.div_ceil(2), columns, (rows, blocks), Xxh64::new())?;
+        let bank = FilterBank::of_lines(blocks.div_ceil(2), columns, (rows, blocks), Xxh64)?;
         Ok(Self { bank, blocks })
     }
 
     /// A bank of these filters, in order: column `i` is filter `i`. It has the blocks of the
     /// largest one.
     ///
-    /// # Errors
-    ///
     /// Fails if the list is empty or the allocation fails, and as [`push_all`](Self::push_all).
-    ///
-    /// # Examples
     ///
     /// ```
     /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
@@ -155,11 +147,7 @@ impl SplitBlockBank {
     /// [`push`](Self::push) of many filters; returns their columns, in ascending order. It takes a
     /// small part of the time.
     ///
-    /// # Errors
-    ///
     /// Fails as [`push`](Self::push). Columns that were written before stay.
-    ///
-    /// # Examples
     ///
     /// ```
     /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
@@ -199,7 +187,7 @@ impl SplitBlockBank {
         let lines = self.bank.to_filter(column)?;
         let mut content = Owned::new(self.blocks, sizing::keys(self.blocks, 0.01))?;
         content.bits.store_words(0, lines.words());
-        Ok(SplitBlockBloom(Filter::of(SplitBlock::new(content), Xxh64::new())))
+        Ok(SplitBlockBloom(Filter::of(SplitBlock::new(content), Xxh64)))
     }
 
     /// Empties a column, so that the next [`push`](Self::push) may take it. Fails if the bank lacks
@@ -235,7 +223,7 @@ impl SplitBlockBank {
             let word = move |i: usize| blocks.iter().fold(0, |word, block| word | Load::load(&block[i]));
             (0..repeated).flat_map(move |_| (0..4).map(word))
         });
-        Ok(ConcurrentBloom::of_lines(ours.div_ceil(2), words, Xxh64::new())?)
+        Ok(ConcurrentBloom::of_lines(ours.div_ceil(2), words, Xxh64)?)
     }
 }
 
@@ -262,25 +250,6 @@ impl SplitBlockBank {
         self.bank.which(key)
     }
 
-    /// [`which`](Self::which) as a bitmap: bit `i % 64` of `out[i / 64]` is for column `i`. Returns
-    /// whether any bit is set. Panics if `out` does not have a word for every 64 columns.
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let filter = SplitBlockBloom::with_bytes(96)?;
-    /// filter.insert("ann");
-    /// let bank = SplitBlockBank::from_filters(&[&filter])?;
-    /// let mut found = [7];
-    /// assert!(bank.which_into("ann", &mut found));
-    /// assert_eq!(found, [1]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn which_into<K: Funnel + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
-        self.bank.which_into(key, out)
-    }
-
     /// Calls `each(i, bitmap)` for every key `i` in order, with the columns that may have it;
     /// [`columns`](lanebloom::bank::columns) lists them.
     ///
@@ -300,24 +269,6 @@ impl SplitBlockBank {
     /// ```
     pub fn which_batch<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
         self.bank.which_batch(keys, each);
-    }
-
-    /// [`which`](Self::which) by [hash](super::hash).
-    ///
-    /// ```
-    /// use lanebloom_formats::splitblock::hash;
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let filter = SplitBlockBloom::with_bytes(96)?;
-    /// filter.insert("ann");
-    /// let bank = SplitBlockBank::from_filters(&[&filter])?;
-    /// assert!(bank.which_hash(hash("ann")).eq([0]));
-    /// assert_eq!(bank.which_hash(hash("eve")).next(), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn which_hash(&self, hash: u64) -> impl Iterator<Item = usize> {
-        self.bank.which_hash(hash)
     }
 
     /// [`which_batch`](Self::which_batch) by [hashes](super::hash).

@@ -44,9 +44,9 @@ impl Header {
         while let Some(kind) = thrift.field(&mut field)? {
             match (field, kind) {
                 (1, 5) => size = Some(thrift.zigzag()?),
-                (2, STRUCT) => algorithm = thrift.member()?,
-                (3, STRUCT) => hash = thrift.member()?,
-                (4, STRUCT) => compression = thrift.member()?,
+                (2, STRUCT) => algorithm = thrift.member(0)?,
+                (3, STRUCT) => hash = thrift.member(0)?,
+                (4, STRUCT) => compression = thrift.member(0)?,
                 _ => thrift.skip(kind, 0)?,
             }
         }
@@ -141,11 +141,7 @@ impl SplitBlockBloom {
 
     /// What a Parquet file has: the header, and the bitset.
     ///
-    /// # Errors
-    ///
-    /// If the bitset is larger than 128 MiB ([`MAX_FORMAT_BYTES`]), which readers refuse.
-    ///
-    /// # Examples
+    /// Fails if the bitset is larger than 128 MiB ([`MAX_FORMAT_BYTES`]), which readers refuse.
     ///
     /// ```
     /// let filter = lanebloom_formats::SplitBlockBloom::with_bytes(64)?;
@@ -217,11 +213,8 @@ impl SplitBlockBloom {
 impl SplitBlockBloom {
     /// Reads a bitset.
     ///
-    /// # Errors
-    ///
-    /// If the bytes are not a whole number of blocks, or none, or if there is not enough memory.
-    ///
-    /// # Examples
+    /// Fails if the bytes are not a whole number of blocks, or none, or if there is not enough
+    /// memory.
     ///
     /// ```
     /// let filter = lanebloom_formats::SplitBlockBloom::from_bitset(&[0xff; 64])?;
@@ -278,11 +271,7 @@ impl SplitBlockBloom {
     /// [`from_parquet`](Self::from_parquet) for a file whose metadata has no `bloom_filter_length`
     /// (old parquet-mr, parquet-go): the bytes may go on after the filter. Returns the rest too.
     ///
-    /// # Errors
-    ///
-    /// If the bytes end too early or are not a filter, or if there is not enough memory.
-    ///
-    /// # Examples
+    /// Fails if the bytes end too early or are not a filter, or if there is not enough memory.
     ///
     /// ```
     /// use lanebloom_formats::SplitBlockBloom;
@@ -418,12 +407,12 @@ impl Thrift<'_> {
         Ok(Some(byte & 15))
     }
 
-    /// The number of the member that a union has; its content is skipped.
-    fn member(&mut self) -> Result<Option<i64>, ReadError> {
+    /// Skips a struct; returns the number of its last field, which is the member of a union.
+    fn member(&mut self, depth: usize) -> Result<Option<i64>, ReadError> {
         let (mut field, mut member) = (0, None);
         while let Some(kind) = self.field(&mut field)? {
             member = Some(field);
-            self.skip(kind, 1)?;
+            self.skip(kind, depth + 1)?;
         }
         Ok(member)
     }
@@ -439,12 +428,7 @@ impl Thrift<'_> {
                 let len = self.varint()?;
                 self.skip_bytes(len)?;
             }
-            STRUCT if depth < DEPTH => {
-                let mut field = 0;
-                while let Some(kind) = self.field(&mut field)? {
-                    self.skip(kind, depth + 1)?;
-                }
-            }
+            STRUCT if depth < DEPTH => drop(self.member(depth)?),
             _ => {
                 return Err(ReadError::invalid(format!(
                     "the filter's header has a field of type {kind}"

@@ -27,41 +27,13 @@ use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
 /// use lanebloom::KeyHasher;
 /// use lanebloom_formats::splitblock::{Xxh64, hash};
 ///
-/// assert_eq!(Xxh64::new().hash_key("ann"), hash("ann"));
+/// assert_eq!(Xxh64.hash_key("ann"), hash("ann"));
+/// let mut hashes = [0; 2];
+/// Xxh64.hash_batch(&[7_i64, 8], &mut hashes);
+/// assert_eq!(hashes, [7_i64, 8].map(|key| hash(&key)));
 /// ```
-#[derive(Clone, Copy)]
-pub struct Xxh64 {
-    pub(super) level: Level,
-}
-
-impl Xxh64 {
-    /// The hasher, by the best instructions of this machine.
-    ///
-    /// ```
-    /// use lanebloom::KeyHasher;
-    /// use lanebloom_formats::splitblock::{Xxh64, hash};
-    ///
-    /// let mut hashes = [0; 2];
-    /// Xxh64::new().hash_batch(&[7_i64, 8], &mut hashes);
-    /// assert_eq!(hashes, [7_i64, 8].map(|key| hash(&key)));
-    /// ```
-    #[must_use]
-    pub fn new() -> Self {
-        Self { level: Level::best() }
-    }
-}
-
-impl Default for Xxh64 {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl fmt::Debug for Xxh64 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Xxh64")
-    }
-}
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Xxh64;
 
 impl KeyHasher for Xxh64 {
     #[inline]
@@ -70,9 +42,9 @@ impl KeyHasher for Xxh64 {
     }
 
     #[inline]
-    fn hash_batch_by<K: Funnel>(&self, _: Isa, keys: &[K], out: &mut [u64]) {
+    fn hash_batch_by<K: Funnel>(&self, isa: Isa, keys: &[K], out: &mut [u64]) {
         assert_same_length(keys.len(), out.len());
-        self.level.hash_batch(keys, out);
+        xxh64::of_batch(isa, keys, out);
     }
 }
 
@@ -89,21 +61,17 @@ impl FilterHasher for Xxh64 {
 /// The engine of a split-block filter: whole blocks, which `C` holds.
 ///
 /// ```
-/// use lanebloom::Filter;
-/// use lanebloom::traits::Engine;
-/// use lanebloom_formats::splitblock::Xxh64;
-/// use lanebloom_formats::{SplitBlockBloom, SplitBlockView};
+/// use lanebloom::{Filter, traits::Engine};
+/// use lanebloom_formats::{SplitBlockBloom, SplitBlockView, splitblock::Xxh64};
 ///
-/// fn present<E: Engine>(filter: &Filter<E, Xxh64>, names: &[&str]) -> usize {
-///     names.iter().filter(|name| filter.contains(**name)).count()
+/// fn has_ann<E: Engine>(filter: &Filter<E, Xxh64>) -> bool {
+///     filter.contains("ann")
 /// }
 ///
 /// let filter = SplitBlockBloom::with_bytes(1024)?;
 /// filter.insert("ann");
 /// let bitset = filter.to_bitset();
-/// let view = SplitBlockView::new(&bitset)?;
-/// assert_eq!(present(&filter, &["ann", "eve"]), 1);
-/// assert_eq!(present(&view, &["ann", "eve"]), 1);
+/// assert!(has_ann(&filter) && has_ann(&SplitBlockView::new(&bitset)?));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SplitBlock<C> {
@@ -209,7 +177,8 @@ impl<C: Content> SplitBlock<C> {
         self.content.blocks()
     }
 
-    /// Prefetches the blocks of a few hashes, unless they are in the caches.
+    /// Prefetches the blocks of a few hashes, unless they are in the caches. (Zen 4, 16 MiB, ns per
+    /// hash without and with: 31 hashes 8.0 and 6.1, 16 10.4 and 8.1. 2 to 4 do not differ.)
     #[inline(always)]
     fn prefetch_few(&self, hashes: &[u64]) {
         let blocks = self.blocks();

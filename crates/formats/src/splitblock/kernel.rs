@@ -9,10 +9,8 @@ mod aarch64;
 mod x86_64;
 
 use super::block::{Block, block_index, each_block, holds, insert_all_mut, mask};
-use super::xxh64;
-use lanebloom::Funnel;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, AtomicU64, Bits, Short};
+use lanebloom::internal::{AccessPlan, AtomicU64, Bits};
 
 /// An instruction set that this CPU has: [`Level::all`] alone makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,46 +110,8 @@ impl Level {
             // SAFETY: as in `contains`.
             Set::Avx2 => unsafe { x86_64::insert_all_mut_avx2(blocks, access, hashes) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
-            // SAFETY: as in `contains`.
-            Set::Avx512 => unsafe { x86_64::avx512::insert_all(blocks, access, hashes) },
+            Set::Avx512 => Self(Set::Avx2).insert_all_mut(blocks, access, hashes),
             _ => insert_all_mut(blocks, access, hashes, mask),
-        }
-    }
-
-    /// Hashes keys of a type, by vectors if it has 4 or 8 bytes.
-    #[inline]
-    pub(super) fn hash_batch<K: Funnel>(self, keys: &[K], out: &mut [u64]) {
-        let take = |out: &mut [u64]| {
-            for (out, key) in out.iter_mut().zip(keys) {
-                *out = Short::of(key).bytes as u64;
-            }
-        };
-        match (K::WIDTH, self.0) {
-            #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
-            (Some(8), Set::Avx512) => {
-                take(out);
-                // SAFETY: as in `contains`.
-                unsafe { x86_64::avx512::hash_eights(out) }
-            }
-            #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
-            (Some(4), Set::Avx512) => {
-                take(out);
-                // SAFETY: as in `contains`.
-                unsafe { x86_64::avx512::hash_fours(out) }
-            }
-            (Some(8), _) => {
-                take(out);
-                xxh64::of_eights(out);
-            }
-            (Some(4), _) => {
-                take(out);
-                xxh64::of_fours(out);
-            }
-            _ => {
-                for (out, key) in out.iter_mut().zip(keys) {
-                    *out = xxh64::of_key(key);
-                }
-            }
         }
     }
 
@@ -172,8 +132,7 @@ impl Level {
             // SAFETY: as in `contains`.
             Set::Avx2 => unsafe { x86_64::insert_each_avx2(blocks, access, hashes, each) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
-            // SAFETY: as in `contains`.
-            Set::Avx512 => unsafe { x86_64::avx512::insert_each(blocks, access, hashes, each) },
+            Set::Avx512 => Self(Set::Avx2).insert_each(blocks, access, hashes, each),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Set::Neon => each_block(blocks, access, hashes, each, aarch64::insert),
         }

@@ -32,11 +32,7 @@ pub struct SplitBlockView<'a>(Filter<SplitBlock<&'a [Block<[u8; 8]>]>, Xxh64>);
 impl<'a> SplitBlockView<'a> {
     /// A view of a bitset, which may lie at any address.
     ///
-    /// # Errors
-    ///
-    /// If the bytes are not a whole number of blocks of 32 bytes, or none.
-    ///
-    /// # Examples
+    /// Fails if the bytes are not a whole number of blocks of 32 bytes, or none.
     ///
     /// ```
     /// use lanebloom_formats::SplitBlockView;
@@ -49,7 +45,7 @@ impl<'a> SplitBlockView<'a> {
     pub fn new(bitset: &'a [u8]) -> Result<Self, ReadError> {
         whole_blocks(bitset.len())?;
         let blocks = as_chunks(as_chunks(bitset).0).0;
-        Ok(Self(Filter::of(SplitBlock::new(blocks), Xxh64::new())))
+        Ok(Self(Filter::of(SplitBlock::new(blocks), Xxh64)))
     }
 
     /// The number of blocks.

@@ -4,7 +4,7 @@
 //! Source: Yann Collet's specification of xxHash, "XXH64 algorithm description".
 
 use core::hash::Hasher;
-use lanebloom::internal::Short;
+use lanebloom::internal::{Isa, Short, Vectorized};
 use lanebloom::{Funnel, Sink};
 use twox_hash::XxHash64;
 
@@ -52,7 +52,7 @@ fn of_pieces<K: Funnel + ?Sized>(key: &K) -> u64 {
 
 /// The hash of eight bytes, given as a little-endian number.
 #[inline(always)]
-pub(super) fn of_eight(bytes: u64) -> u64 {
+fn of_eight(bytes: u64) -> u64 {
     let mixed = bytes.wrapping_mul(PRIMES[1]).rotate_left(31).wrapping_mul(PRIMES[0]);
     let hash = PRIMES[4].wrapping_add(8) ^ mixed;
     finish(hash.rotate_left(27).wrapping_mul(PRIMES[0]).wrapping_add(PRIMES[3]))
@@ -60,21 +60,39 @@ pub(super) fn of_eight(bytes: u64) -> u64 {
 
 /// The hash of four bytes, given as a little-endian number.
 #[inline(always)]
-pub(super) fn of_four(bytes: u64) -> u64 {
+fn of_four(bytes: u64) -> u64 {
     let hash = PRIMES[4].wrapping_add(4) ^ bytes.wrapping_mul(PRIMES[0]);
     finish(hash.rotate_left(23).wrapping_mul(PRIMES[1]).wrapping_add(PRIMES[2]))
 }
 
-/// [`of_eight`] of each, in its place.
-#[inline(always)]
-pub(super) fn of_eights(keys: &mut [u64]) {
-    keys.iter_mut().for_each(|key| *key = of_eight(*key));
+/// The hash of each key, in its place.
+#[inline]
+pub(super) fn of_batch<K: Funnel>(isa: Isa, keys: &[K], out: &mut [u64]) {
+    match K::WIDTH {
+        Some(4 | 8) => isa.vectorized(Numbers { keys, out }),
+        _ => out.iter_mut().zip(keys).for_each(|(out, key)| *out = of_key(key)),
+    }
 }
 
-/// [`of_four`] of each, in its place.
-#[inline(always)]
-pub(super) fn of_fours(keys: &mut [u64]) {
-    keys.iter_mut().for_each(|key| *key = of_four(*key));
+/// Keys of 4 or 8 bytes, for vectors.
+struct Numbers<'a, K> {
+    keys: &'a [K],
+    out: &'a mut [u64],
+}
+
+impl<K: Funnel> Vectorized for Numbers<'_, K> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (out, key) in self.out.iter_mut().zip(self.keys) {
+            *out = Short::of(key).bytes as u64;
+        }
+        match K::WIDTH {
+            Some(8) => self.out.iter_mut().for_each(|key| *key = of_eight(*key)),
+            _ => self.out.iter_mut().for_each(|key| *key = of_four(*key)),
+        }
+    }
 }
 
 #[inline(always)]

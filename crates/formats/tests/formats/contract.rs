@@ -87,42 +87,6 @@ fn they_can_be_shared_and_sent() {
 
 // ---- Builders ----
 
-/// The short constructors make what the builders make.
-#[test]
-fn a_filter_in_one_call_is_the_builders() {
-    macro_rules! check {
-        ($($filter:ident)*) => {$(
-            for (keys, rate) in [(1, 0.1), (1000, 0.01), (5000, 0.002)] {
-                let short = $filter::with_capacity(keys, rate).unwrap();
-                let built = $filter::builder().expected_keys(keys).false_positive_rate(rate).build().unwrap();
-                assert!(short == built);
-                assert_eq!((short.expected_keys(), short.memory_bytes()), (keys, built.memory_bytes()));
-                assert!(short.is_empty());
-            }
-            assert!($filter::with_capacity(1000, 0.0).is_err());
-        )*};
-    }
-    check! { GuavaBloom RedisBloom SparkBloom }
-    let filter = GuavaBloom::from_keys(0..10_000u32, 0.01).unwrap();
-    assert!((0..10_000u32).all(|key| filter.contains(&key)));
-    assert!(filter.current_false_positive_rate() < 0.012);
-    let filter = SparkBloom::from_keys(0..10_000i32, 0.01).unwrap();
-    assert!((0..10_000i64).all(|key| filter.contains(&key)));
-    assert!(filter.current_false_positive_rate() < 0.012);
-    assert!(SparkBloom::from_keys([""; 0], 0.01).unwrap().is_empty());
-}
-
-#[test]
-fn figures_are_those_of_the_single_calls() {
-    let mut redis = RedisBloom::with_capacity(1000, 0.01).unwrap();
-    redis.insert_all((0..1000).map(|key| key.to_string())).unwrap();
-    let now = redis.statistics();
-    assert!(now.len > 0 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
-    assert_eq!((now.len, now.fill_ratio), (redis.estimated_len(), redis.fill_ratio()));
-    assert_eq!(now.false_positive_rate, redis.current_false_positive_rate());
-    assert_eq!(redis.contains_each(&["17", "1000"]), [true, redis.contains("1000")]);
-}
-
 /// Every builder, asked for as much as can be said: an error, and no number that overflows on the
 /// way.
 #[test]

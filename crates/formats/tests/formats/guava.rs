@@ -7,6 +7,7 @@ use crate::contract::guava::java::{
 };
 use lanebloom::Funnel;
 use lanebloom_formats::guava::{Builder, GuavaBloom, HashFunctions, Strategy, UnencodedChars, Utf16};
+use lanebloom_tests::number;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -101,7 +102,10 @@ fn what_guava_refuses_is_an_error() {
         );
         assert!(error(usize::MAX, 0.01).contains("is beyond Guava's limit of 137438953408 bits"));
     }
-    assert!(builder(1000, 1e-76).build().is_ok());
+    assert_eq!(builder(1000, 1e-76).build().unwrap().hash_functions(), 252);
+    // Guava's own test: a billion keys. (Memory that nothing writes to costs nothing.)
+    let filter = builder(i32::MAX as usize / 2, 0.28).build().unwrap();
+    assert_eq!((filter.hash_functions(), filter.bit_size()), (2, 64 * 44_451_423));
 }
 
 /// Guava's `testApproximateElementCount` and `testExpectedFpp`, of a filter that is full.
@@ -145,22 +149,58 @@ fn equal_filters_have_one_layout() {
     assert!(formulas[0] != formulas[1] && !formulas[0].is_compatible(&formulas[1]));
 }
 
-/// Guava's algorithm, from its code, on the stream's bytes and by the hash of another crate.
-pub(crate) fn might_contain(stream: &[u8], key: u64) -> bool {
-    let bits = 8 * (stream.len() as u64 - 6);
-    let hash = murmur3::murmur3_x64_128(&mut &key.to_le_bytes()[..], 0).unwrap();
-    let (hash1, hash2) = (hash as u64, (hash >> 64) as u64);
-    (0..stream[1].into()).all(|i: u32| {
-        let bit = if stream[0] == 1 {
+/// Guava's algorithm, from its code: the indexes of a hash's bits in a filter with this stream.
+fn indexes(stream: &[u8], (hash1, hash2): (u64, u64)) -> impl Iterator<Item = usize> {
+    let (strategy, bits) = (stream[0], 8 * (stream.len() as u64 - 6));
+    (0..stream[1].into()).map(move |i: u32| {
+        let bit = if strategy == 1 {
             (hash1.wrapping_add(u64::from(i).wrapping_mul(hash2)) & i64::MAX as u64) % bits
         } else {
             let (low, high) = (hash1 as i32, (hash1 >> 32) as i32);
             let combined = low.wrapping_add((i as i32 + 1).wrapping_mul(high));
             (if combined < 0 { !combined } else { combined }) as u64 % bits
         };
-        let long = u64::from_be_bytes(stream[6 + bit as usize / 64 * 8..][..8].try_into().unwrap());
+        bit as usize
+    })
+}
+
+/// By [`indexes`], and by the hash of another crate.
+pub(crate) fn might_contain(stream: &[u8], key: u64) -> bool {
+    let hash = murmur3::murmur3_x64_128(&mut &key.to_le_bytes()[..], 0).unwrap();
+    indexes(stream, (hash as u64, (hash >> 64) as u64)).all(|bit| {
+        let long = u64::from_be_bytes(*stream[6 + bit / 64 * 8..].first_chunk().unwrap());
         long >> (bit % 64) & 1 == 1
     })
+}
+
+/// Inserts by hash set the bits of the algorithm and no others, with one hash function and with
+/// many, for numbers without a pattern and at the ends of their range.
+#[test]
+fn an_insert_by_hash_sets_the_bits_of_the_algorithm() {
+    let ends = [0, 1, i32::MAX as u64, 1 << 31, i64::MAX as u64, 1 << 63, u64::MAX];
+    let hashes: Vec<_> = ends
+        .into_iter()
+        .chain((0..63).map(number))
+        .map(|a| (a, number(a)))
+        .collect();
+    for (strategy, functions) in [1, 2, 7, 16, 17, 80, 252].into_iter().flat_map(|k| [(0, k), (1, k)]) {
+        let stream = [&[strategy, functions, 0, 0, 0, 125][..], &[0; 1000]].concat();
+        let empty = GuavaBloom::from_bytes(&stream).unwrap().0;
+        let (batch, mut alone, mut longs) = (empty.clone(), empty.clone(), [0_u64; 125]);
+        for hash in &hashes {
+            let one = empty.clone();
+            assert!(one.insert_hash(*hash) && one.contains_hash(*hash));
+            let mut expected = [0_u64; 125];
+            indexes(&stream, *hash).for_each(|bit| expected[bit / 64] |= 1 << (bit % 64));
+            let bytes = expected.iter().flat_map(|long| long.to_be_bytes());
+            assert!(one.to_bytes()[6..].iter().copied().eq(bytes), "{functions}, {hash:x?}");
+            longs.iter_mut().zip(expected).for_each(|(long, bits)| *long |= bits);
+        }
+        batch.insert_hashes(&hashes);
+        alone.insert_hashes_mut(&hashes);
+        let bytes: Vec<u8> = longs.iter().flat_map(|long| long.to_be_bytes()).collect();
+        assert!(batch.to_bytes()[6..] == bytes && alone == batch, "{functions}");
+    }
 }
 
 #[test]

@@ -239,6 +239,7 @@ fn what_spark_refuses_is_an_error() {
             1074
         );
     }
+    assert!(SparkBloom::from_keys([""; 0], 0.01).unwrap().is_empty());
     let seeded = SparkBloom::builder().expected_keys(10).version(Version::V1).seed(3);
     assert_eq!(
         seeded.build().unwrap_err().to_string(),

@@ -184,11 +184,3 @@ fn sizes_that_do_not_fit_are_errors() {
     assert_eq!(error, "the other filter's layout differs: 2 blocks there, 3 here");
     assert!(three.is_empty());
 }
-
-/// A full filter has as many keys as leave half a bit unset: ln(0.5 / 2560) / ln(1 - 1 / 320).
-#[test]
-fn a_full_filter_has_a_number_of_keys() {
-    let full = SplitBlockBloom::from_bitset(&[0xff; 320]).unwrap();
-    assert_eq!(full.estimated_len(), 2729);
-    assert_eq!(full.current_false_positive_rate(), 1.0);
-}

@@ -1,19 +1,13 @@
 //! `SplitBlockBloom` without an engine: filters that pyarrow, DuckDB and pymilvus made.
 //! crates/parquet asks the engines themselves.
 
+use crate::contract::guava::java::unhex;
 use lanebloom_formats::splitblock::{Header, Milvus, block_index, check_block, hash};
 use lanebloom_formats::{SplitBlockBloom, SplitBlockView};
 use serde_json::Value;
 
 fn golden() -> Value {
     serde_json::from_str(include_str!("../data/split_block.json")).unwrap()
-}
-
-fn unhex(text: &Value) -> Vec<u8> {
-    let pairs = text.as_str().unwrap().as_bytes().chunks(2);
-    pairs
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-        .collect()
 }
 
 /// The hashes of keys, each by its Rust type.

@@ -1,14 +1,13 @@
 //! The kernels for AVX-512 (F, BW, DQ, VL). A lookup of one hash is as that for AVX2, in wider
-//! registers; a batch tests two blocks at once. `x86_64.rs` says why the assembly is sound.
+//! registers; a batch of lookups tests two blocks at once. Inserts are those for AVX2. `x86_64.rs`
+//! says why the assembly is sound.
 
-use super::{CONSTANTS, constants, vector_mask, vector_set};
-use crate::splitblock::block::{Block, each_block, each_tile, insert_all_mut};
-use crate::splitblock::xxh64;
+use super::CONSTANTS;
+use crate::splitblock::block::{Block, each_tile};
 use core::arch::asm;
 use core::arch::x86_64::*;
-use core::mem::transmute;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, AtomicU64, as_chunks};
+use lanebloom::internal::{AccessPlan, as_chunks};
 
 /// Whether this CPU, or without `std` this target, has AVX-512 (F, BW, DQ, VL) too.
 pub(in crate::splitblock::kernel) fn detect() -> bool {
@@ -117,49 +116,4 @@ fn eight_hold<T: Load>(salts: __m512i, blocks: &[Block<T>], places: &[u32; 8], h
     }
     // A byte for each hash.
     _mm_cmpeq_epi8_mask(_mm_cvtsi64_si128(lacks as i64), _mm_setzero_si128()) as u8
-}
-
-/// # Safety
-///
-/// The CPU has AVX-512 (F, BW, DQ, VL) and BMI.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(in crate::splitblock::kernel) unsafe fn insert_each(
-    blocks: &[Block<AtomicU64>],
-    access: AccessPlan,
-    hashes: &[u64],
-    each: &mut dyn FnMut(usize, usize, u64),
-) {
-    let constants = constants();
-    each_block(blocks, access, hashes, each, |block, hash| {
-        // SAFETY: this function's instruction set.
-        unsafe { vector_set(constants, block, hash) }
-    });
-}
-
-/// # Safety
-///
-/// The CPU has AVX-512 (F, BW, DQ, VL) and BMI.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(in crate::splitblock::kernel) unsafe fn insert_all(
-    blocks: &mut [Block<u64>],
-    access: AccessPlan,
-    hashes: &[u64],
-) -> usize {
-    let constants = constants();
-    // SAFETY: as above.
-    insert_all_mut(blocks, access, hashes, |hash| unsafe {
-        transmute::<__m256i, Block<u64>>(vector_mask(constants, hash))
-    })
-}
-
-/// XXH64 of keys of eight bytes, in their place.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(in crate::splitblock::kernel) fn hash_eights(keys: &mut [u64]) {
-    xxh64::of_eights(keys);
-}
-
-/// XXH64 of keys of four bytes, in their place.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(in crate::splitblock::kernel) fn hash_fours(keys: &mut [u64]) {
-    xxh64::of_fours(keys);
 }
