@@ -107,17 +107,12 @@ impl Flat {
         self.bits.words().flatten().take(count)
     }
 
-    /// The number of bits that are set. Call [`acquire_if`] after.
+    /// The number of bits that are set.
     pub(crate) fn ones(&self) -> u64 {
         let ones = |line: [u64; LINE_WORDS]| line.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        self.bits.words().map(ones).sum()
-    }
-
-    /// Whether no bit is set.
-    pub(crate) fn is_empty(&self) -> bool {
-        let empty = self.words().all(|word| word == 0);
+        let ones = self.bits.words().map(ones).sum();
         acquire_if(true);
-        empty
+        ones
     }
 
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {

@@ -2,7 +2,9 @@
 //! version of this crate.
 
 use crate::guava::layout::{self, HashFunctions};
-use crate::java::formulas;
+/// For bitmaps of fewer bits than [`guava_size`] says: the number of hash functions by the same
+/// formula.
+pub use crate::java::formulas::functions_by_bits as guava_functions;
 use lanebloom::BuildError;
 
 /// For bitmaps of Guava's size: the number of bits, and of hash functions by Guava's formula up to
@@ -11,11 +13,4 @@ use lanebloom::BuildError;
 /// Fails as [`GuavaBloom::with_capacity`](crate::GuavaBloom::with_capacity) does.
 pub fn guava_size(keys: u64, rate: f64) -> Result<(u64, u8), BuildError> {
     layout::size(keys, rate, HashFunctions::ByBits)
-}
-
-/// For bitmaps of fewer bits than [`guava_size`] says: the number of hash functions by the same
-/// formula.
-#[must_use]
-pub fn guava_functions(bits: u64, keys: u64) -> u64 {
-    formulas::functions_by_bits(bits, keys)
 }

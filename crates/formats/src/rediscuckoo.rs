@@ -108,9 +108,8 @@ pub struct CuckooInfo {
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
     capacity: u64,
-    bucket_size: u8,
-    max_iterations: u16,
-    expansion: u16,
+    /// Without the number of buckets, and the expansion not rounded.
+    settings: Settings,
 }
 
 impl Builder {
@@ -139,7 +138,7 @@ impl Builder {
     /// ```
     #[doc(alias = "BUCKETSIZE")]
     pub fn bucket_size(mut self, slots: u8) -> Self {
-        self.bucket_size = slots;
+        self.settings.bucket_size = slots;
         self
     }
 
@@ -154,7 +153,7 @@ impl Builder {
     /// ```
     #[doc(alias = "MAXITERATIONS")]
     pub fn max_iterations(mut self, iterations: u16) -> Self {
-        self.max_iterations = iterations;
+        self.settings.max_iterations = iterations;
         self
     }
 
@@ -172,7 +171,7 @@ impl Builder {
     /// ```
     #[doc(alias = "EXPANSION")]
     pub fn expansion(mut self, expansion: u16) -> Self {
-        self.expansion = expansion;
+        self.settings.expansion = expansion;
         self
     }
 
@@ -192,12 +191,13 @@ impl Builder {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn build(self) -> Result<RedisCuckoo, BuildError> {
-        let Self {
-            capacity,
+        let Self { capacity, settings } = self;
+        let Settings {
             bucket_size,
             max_iterations,
             expansion,
-        } = self;
+            ..
+        } = settings;
         let problem = if bucket_size == 0 || max_iterations == 0 {
             format!("a bucket size of {bucket_size} and {max_iterations} iterations: both must be at least 1")
         } else if capacity < 2 * u64::from(bucket_size) {
@@ -209,13 +209,12 @@ impl Builder {
             let settings = Settings {
                 // Too many are refused below.
                 buckets: buckets.unwrap_or(1 << 63),
-                bucket_size,
-                max_iterations,
                 expansion: if expansion == 0 {
                     0
                 } else {
                     expansion.next_power_of_two()
                 },
+                ..settings
             };
             return RedisCuckoo::empty(settings, 1, u64::MAX);
         };
@@ -274,9 +273,12 @@ impl RedisCuckoo {
     pub fn builder() -> Builder {
         Builder {
             capacity: 1024,
-            bucket_size: 2,
-            max_iterations: 20,
-            expansion: 1,
+            settings: Settings {
+                buckets: 0,
+                bucket_size: 2,
+                max_iterations: 20,
+                expansion: 1,
+            },
         }
     }
 

@@ -31,15 +31,6 @@ pub enum Strategy {
     Mitz64,
 }
 
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mitz32 => "MURMUR128_MITZ_32",
-            Self::Mitz64 => "MURMUR128_MITZ_64",
-        })
-    }
-}
-
 /// The formula for the number of hash functions, `k`, the bits of a key. The stream holds the
 /// number, so the formula matters only when a filter is made.
 ///
@@ -56,15 +47,6 @@ pub enum HashFunctions {
 }
 
 /// The system of a [`GuavaBloom`](super::GuavaBloom).
-///
-/// ```
-/// use lanebloom_formats::guava::{Guava, GuavaBloom};
-/// use lanebloom_formats::JavaBloom;
-///
-/// let filter: JavaBloom<Guava> = GuavaBloom::with_capacity(1000, 0.01)?;
-/// assert!(filter.is_empty());
-/// # Ok::<(), lanebloom_formats::BuildError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guava {
     pub(super) strategy: Strategy,
@@ -72,7 +54,10 @@ pub struct Guava {
 
 impl fmt::Display for Guava {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.strategy.fmt(f)
+        f.write_str(match self.strategy {
+            Strategy::Mitz32 => "MURMUR128_MITZ_32",
+            Strategy::Mitz64 => "MURMUR128_MITZ_64",
+        })
     }
 }
 

@@ -5,7 +5,6 @@ use crate::flat::Flat;
 use crate::logarithm::{Twofold, ln, pow};
 use alloc::format;
 use core::f64::consts::LN_2;
-use lanebloom::internal::acquire_if;
 use lanebloom::{BuildError, Statistics};
 
 /// The most longs of a filter: the length of a Java array is an `int`.
@@ -40,7 +39,6 @@ impl Shape {
     /// Fill, number of keys and rate of a filter of this shape now, from one pass over it.
     pub(crate) fn statistics(&self, flat: &Flat) -> Statistics {
         let ones = flat.ones();
-        acquire_if(true);
         let fill = self.fill(ones);
         Statistics::new(fill, self.keys_for(ones), self.rate_of(fill))
     }
@@ -78,7 +76,8 @@ impl Shape {
 }
 
 /// Spark's `optimalNumOfHashFunctions`, and Guava's up to 2024.
-pub(crate) fn functions_by_bits(bits: u64, keys: u64) -> u64 {
+#[must_use]
+pub fn functions_by_bits(bits: u64, keys: u64) -> u64 {
     round(bits as f64 / keys as f64 * LN_2).max(1)
 }
 

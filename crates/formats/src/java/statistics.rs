@@ -3,6 +3,7 @@
 
 use super::{JavaBloom, JavaFormat};
 use lanebloom::Statistics;
+use lanebloom::internal::acquire_if;
 
 /// Statistics. Those of the content read the whole filter, each word at some moment.
 impl<F: JavaFormat> JavaBloom<F> {
@@ -103,7 +104,9 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.flat.is_empty()
+        let is_empty = self.flat.words().all(|word| word == 0);
+        acquire_if(true);
+        is_empty
     }
 
     /// The share of set bits: about half, if the filter holds its expected keys.

@@ -3,7 +3,6 @@
 //! `guava/layout.rs` and `spark/layout.rs` read and make the headers.
 
 use super::formulas::{MAX_WORDS, Shape};
-use super::header::Header;
 use super::{JavaBloom, JavaFormat, Layout};
 use crate::error::ReadError;
 use crate::flat::Flat;
@@ -49,7 +48,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// ```
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let (header, len) = self.header();
+        let (header, len) = self.layout.format.header(self.layout.shape);
         let mut stream = Vec::with_capacity(len + 8 * self.layout.shape.words);
         stream.extend_from_slice(&header[..len]);
         stream.extend(self.flat.words().flat_map(u64::to_be_bytes));
@@ -137,10 +136,6 @@ impl<F: JavaFormat> JavaBloom<F> {
         Ok((F::from_header(begin(head, len)?)?, len))
     }
 
-    fn header(&self) -> Header {
-        self.layout.format.header(self.layout.shape)
-    }
-
     fn read_with(layout: Layout<F>, flat: Flat) -> Self {
         Self {
             flat,
@@ -182,7 +177,7 @@ mod io {
         /// ```
         #[doc(alias = "writeTo")]
         pub fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
-            let (header, len) = self.header();
+            let (header, len) = self.layout.format.header(self.layout.shape);
             writer.write_all(&header[..len])?;
             let mut buffer = [0; BUFFER];
             let mut longs = self.flat.words();

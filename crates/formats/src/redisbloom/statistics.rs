@@ -105,20 +105,7 @@ impl RedisBloom {
             .sum()
     }
 
-    /// The number of keys that the chain is for: RedisBloom's capacity.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "capacity")]
-    #[must_use]
-    pub fn expected_keys(&self) -> usize {
-        usize::try_from(self.info().capacity).unwrap_or(usize::MAX)
-    }
-
-    /// Bits of memory per expected key.
+    /// Bits of memory per key of the [capacity](Info::capacity).
     ///
     /// ```
     /// let filter = lanebloom_formats::RedisBloom::with_capacity(100_000, 0.01)?;
@@ -127,7 +114,7 @@ impl RedisBloom {
     /// ```
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        8.0 * self.memory_bytes() as f64 / self.expected_keys() as f64
+        8.0 * self.memory_bytes() as f64 / self.info().capacity as f64
     }
 
     /// Fill, number of keys and false-positive rate now, from one pass over the content.

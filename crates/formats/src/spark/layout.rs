@@ -33,15 +33,6 @@ pub enum Version {
 }
 
 /// The system of a [`SparkBloom`](super::SparkBloom). By default V2 with the seed 0.
-///
-/// ```
-/// use lanebloom_formats::JavaBloom;
-/// use lanebloom_formats::spark::{Spark, SparkBloom};
-///
-/// let filter: JavaBloom<Spark> = SparkBloom::with_capacity(1000, 0.01)?;
-/// assert!(filter.is_empty());
-/// # Ok::<(), lanebloom_formats::BuildError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spark {
     pub(super) version: Version,

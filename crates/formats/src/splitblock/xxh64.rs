@@ -129,10 +129,4 @@ mod tests {
             assert_eq!(of_key(&(&text, 7_u8)), oneshot(&[text.as_bytes(), &[7]].concat()));
         }
     }
-
-    /// The specification's own known answer.
-    #[test]
-    fn the_hash_of_nothing() {
-        assert_eq!(of_key(""), 0xef46_db37_51d8_e999);
-    }
 }

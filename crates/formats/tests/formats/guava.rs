@@ -117,26 +117,6 @@ fn a_full_filter_has_every_key() {
     assert_eq!(told, (usize::MAX, 1.0));
 }
 
-/// Guava's `testBitSize`: the size is that of the stream.
-#[test]
-fn the_size_is_what_is_written() {
-    for formula in FORMULAS {
-        for keys in 0..2000 {
-            let filter = builder(keys, 0.03).hash_functions(formula).build().unwrap();
-            let stream = filter.to_bytes();
-            assert_eq!(stream.len() as u64, 6 + filter.bit_size() / 8);
-            assert_eq!(
-                i32::from_be_bytes(*stream[2..].first_chunk().unwrap()) as u64,
-                filter.bit_size() / 64
-            );
-            assert_eq!(
-                filter.memory_bytes() as u64,
-                (filter.bit_size() / 8).next_multiple_of(64)
-            );
-        }
-    }
-}
-
 /// Guava's `testCopy` and `testEquals`: empty filters differ by every setting.
 #[test]
 fn equal_filters_have_one_layout() {

@@ -243,22 +243,12 @@ fn the_number_of_keys_is_estimated_without_bias() {
 
 // ---- The verdict ----
 
-/// With the expected keys: no. With six square roots more: yes.
 #[test]
-fn a_filter_is_overfull_when_it_has_too_many_keys() {
-    for rate in [0.1, 0.01, 1e-3] {
-        for keys in [100, 1000, 20_000] {
-            let more = (6.0 * (keys as f64).sqrt()) as usize;
-            let mut unnoticed = 0;
-            for round in 0..20 {
-                let filter = full(round, keys, rate);
-                assert!(!filter.is_overfull(), "{keys} keys at {rate}, round {round}");
-                filter.insert_all(numbers(round + 100, more));
-                unnoticed += usize::from(!filter.is_overfull());
-            }
-            assert!(unnoticed <= 1, "{unnoticed} of 20, {keys} keys at {rate}");
-        }
-    }
+fn a_filter_is_overfull_when_its_rate_is_above_the_promise() {
+    let filter = full(1, 20_000, 0.01);
+    assert!(!filter.is_overfull());
+    filter.insert_all(numbers(2, 1000));
+    assert!(filter.is_overfull());
     // Keys that fall into few blocks raise the rate, though they are few.
     let filter = SplitBlockBloom::with_capacity(10_000, 0.01).unwrap();
     filter.insert_hashes(&numbers(1, 5000).iter().map(|hash| hash >> 5).collect::<Vec<_>>());

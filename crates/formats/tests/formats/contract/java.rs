@@ -4,7 +4,7 @@
 use super::each::{distinct, hit_rate, lookups_agree, number};
 use super::{Bloom, FUNCTIONS, HEADER_START, Int, VERSIONS, Version, builder, header, header_of, might_contain};
 use lanebloom_formats::ReadError;
-use lanebloom_tests::{Full, Pieces, STRESS_KEYS, together};
+use lanebloom_tests::{Full, Pieces, STRESS_KEYS};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::error::Error;
@@ -139,33 +139,6 @@ fn batches_of_any_length_equal_single_calls() {
             lookups_agree(&batch, &asked, 1);
         }
         assert!(batch == single && flagged == single && alone == single);
-    }
-}
-
-/// Guava's `testNoRaceConditions`: what threads put in at once is there, each bit of it.
-#[test]
-fn threads_lose_no_bit() {
-    for version in VERSIONS {
-        for rate in [0.03, 1e-6] {
-            let keys = STRESS_KEYS / 4;
-            let build = || builder(version, keys).false_positive_rate(rate).build().unwrap();
-            let (shared, single, all) = (build(), build(), distinct(0, keys));
-            (&single).extend(&all);
-            // All the same keys, each from another place on, by single calls and in batches.
-            let won = together(4, |thread| {
-                let mut order = all.clone();
-                order.rotate_left(thread * keys / 8);
-                if thread % 2 == 0 {
-                    order.iter().filter(|key| shared.insert(*key)).count()
-                } else {
-                    shared.insert_batch(&order)
-                }
-            });
-            let won: usize = won.into_iter().sum();
-            assert!(shared == single);
-            // Each key that no other key covers has a winner at least.
-            assert!(won as f64 >= keys as f64 * (1.0 - 2.0 * rate), "{won} of {keys}");
-        }
     }
 }
 
