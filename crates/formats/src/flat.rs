@@ -58,16 +58,6 @@ pub(crate) struct Flat {
     functions: u32,
 }
 
-/// Aborts if the allocation fails.
-impl Clone for Flat {
-    fn clone(&self) -> Self {
-        self.try_clone().unwrap_or_else(|_| {
-            let layout = core::alloc::Layout::array::<u8>(self.bits.bytes());
-            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
-        })
-    }
-}
-
 /// The same words. Beside inserts, reads each word at some moment.
 impl PartialEq for Flat {
     fn eq(&self, other: &Self) -> bool {

@@ -120,6 +120,14 @@ fn unpack_into(out: &mut [bool]) -> impl FnMut(usize, usize, u64) {
     move |at, len, answers| unpack(&[answers], &mut out[at..][..len])
 }
 
+/// A copy for `Clone`, which aborts if the allocation of these bytes failed.
+fn or_abort<T>(copy: Result<T, BuildError>, bytes: usize) -> T {
+    copy.unwrap_or_else(|_| {
+        let layout = core::alloc::Layout::array::<u8>(bytes);
+        alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
+    })
+}
+
 /// Appends a layer to a chain of Redis.
 fn push<L>(layers: &mut Vec<L>, layer: L) -> Result<(), BuildError> {
     let reserved = layers.try_reserve(1);

@@ -55,7 +55,7 @@ mod statistics;
 
 use crate::flat::Flat;
 pub use crate::scandump::{Dumped, LoadChunks, Loader};
-use crate::{CHUNK, chunks, push, unpack_into};
+use crate::{CHUNK, chunks, or_abort, push, unpack_into};
 use alloc::format;
 use alloc::vec::Vec;
 use error::{InsertErrorKind, RedisBloomInsertError};
@@ -622,10 +622,7 @@ impl RedisBloom {
 /// Aborts if the allocation fails; [`try_clone`](RedisBloom::try_clone) does not.
 impl Clone for RedisBloom {
     fn clone(&self) -> Self {
-        self.try_clone().unwrap_or_else(|_| {
-            let layout = core::alloc::Layout::array::<u8>(self.memory_bytes());
-            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
-        })
+        or_abort(self.try_clone(), self.memory_bytes())
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::{JavaBloom, JavaFormat};
 use crate::flat::Flat;
+use crate::or_abort;
 use alloc::format;
 use lanebloom::internal::{acquire_if, sets};
 use lanebloom::{BuildError, IncompatibleError};
@@ -107,10 +108,7 @@ impl<F: JavaFormat> JavaBloom<F> {
 /// fails; `try_clone` does not.
 impl<F: JavaFormat> Clone for JavaBloom<F> {
     fn clone(&self) -> Self {
-        Self {
-            flat: self.flat.clone(),
-            ..*self
-        }
+        or_abort(self.try_clone(), self.memory_bytes())
     }
 }
 
