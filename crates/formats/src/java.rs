@@ -15,7 +15,6 @@ mod stream;
 
 use crate::error::ReadError;
 use crate::flat::{Flat, NextIndex};
-pub use builder::JavaBuilder;
 use core::fmt;
 use formulas::Shape;
 use header::Header;
@@ -73,6 +72,17 @@ pub struct JavaBloom<F> {
     flat: Flat,
     pub(crate) layout: Layout<F>,
     expected_keys: usize,
+}
+
+/// Sizes a [`JavaBloom`]; made by [`JavaBloom::builder`]. The defaults are those of today's Guava,
+/// or of Spark 4.3.
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct JavaBuilder<F: FormatImpl> {
+    pub(crate) keys: usize,
+    pub(crate) rate: f64,
+    pub(crate) format: F,
+    pub(crate) sizing: F::Sizing,
 }
 
 /// The system of a [`JavaBloom`]: [`Guava`](crate::guava::Guava) or [`Spark`](crate::spark::Spark).

@@ -5,7 +5,7 @@ use crate::connection::lossy;
 use crate::error::{Kind, Report, TransferError, elsewhere};
 use crate::reply::{self, brief, shortened};
 use lanebloom_formats::redisbloom::{Dumped, LoadChunks, Loader};
-use lanebloom_formats::{RedisBloom, RedisBloomLoadError, RedisCuckoo};
+use lanebloom_formats::{ReadError, RedisBloom, RedisCuckoo};
 use redis::{Cmd, ConnectionLike, RedisError, Value, cmd};
 use sealed::Commands;
 use std::fmt::Display;
@@ -199,7 +199,7 @@ impl Talk<'_> {
         self.error(Kind::Other, text).into()
     }
 
-    fn no_dump(&self, error: RedisBloomLoadError) -> TransferError {
+    fn no_dump(&self, error: ReadError) -> TransferError {
         let text = format_args!("the server's dump cannot be loaded: {error}");
         self.error(Kind::Other, text).because(error).into()
     }

@@ -1,19 +1,8 @@
 //! The builder of a [`JavaBloom`]. `guava.rs` and `spark.rs` have the options of each system.
 
-use super::{FormatImpl, JavaBloom, JavaFormat, JavaKey};
+use super::{JavaBloom, JavaBuilder, JavaFormat, JavaKey};
 use crate::flat::Flat;
 use lanebloom::BuildError;
-
-/// Sizes a [`JavaBloom`]; made by [`JavaBloom::builder`]. The defaults are those of today's Guava,
-/// or of Spark 4.3.
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct JavaBuilder<F: FormatImpl> {
-    pub(crate) keys: usize,
-    pub(crate) rate: f64,
-    pub(crate) format: F,
-    pub(crate) sizing: F::Sizing,
-}
 
 impl<F: JavaFormat> JavaBuilder<F> {
     /// The number of distinct keys up to which the false-positive rate holds: Guava's

@@ -71,7 +71,8 @@ impl FilterHasher for Xxh64 {
 /// let filter = SplitBlockBloom::with_bytes(1024)?;
 /// filter.insert("ann");
 /// let bitset = filter.to_bitset();
-/// assert!(has_ann(&filter) && has_ann(&SplitBlockView::new(&bitset)?));
+/// let view = SplitBlockView::new(&bitset)?;
+/// assert!(has_ann(&filter) && has_ann(&view));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SplitBlock<C> {
