@@ -29,11 +29,10 @@ stored! { FilterBank of one size;
 "let filter = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
 filter.insert(7, \"a\")?;", "any" }
 
-impl<S> FixedSize for FilterBank<S> {}
-
 #[doc(hidden)]
 impl<S: FilterHasher> Stored for FilterBank<S> {
     type Hasher = S;
+    type Size = FixedSize;
 
     fn encoded_bytes(&self) -> usize {
         snapshot_bytes(self.rows.rows().len() + self.rows.in_use().len())

@@ -617,6 +617,9 @@ impl<E: Union, S: FilterHasher> Union for Filter<E, S> {
 
 /// An engine that can be saved and loaded: a [`Filter`] over it is [`Stored`].
 pub trait Encode: Engine {
+    /// [`FixedSize`], or `()` if the size of a filter changes.
+    type Size;
+
     /// Whether encoding blocks changes, so that a slow writer gets a copy.
     #[doc(hidden)]
     const HELD: bool;
@@ -633,11 +636,9 @@ pub trait Encode: Engine {
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind>;
 }
 
-/// The size of such a filter never changes, and so the length of its snapshots.
-pub trait FixedSize {}
-
-#[doc(hidden)]
-impl<E: FixedSize, S> FixedSize for Filter<E, S> {}
+/// The [`Size`](Stored::Size) of filters whose size never changes, and so the length of their
+/// snapshots.
+pub enum FixedSize {}
 
 /// A filter that can be saved and loaded, as a [snapshot](crate::codec).
 ///
@@ -657,6 +658,9 @@ impl<E: FixedSize, S> FixedSize for Filter<E, S> {}
 pub trait Stored: Sized {
     /// The filter's hasher.
     type Hasher: FilterHasher;
+
+    /// [`FixedSize`], or `()` if the size of a filter changes.
+    type Size;
 
     /// The length of a snapshot now.
     #[doc(hidden)]
@@ -697,7 +701,7 @@ pub trait Stored: Sized {
     /// The length of every snapshot of this filter in bytes.
     fn snapshot_bytes(&self) -> usize
     where
-        Self: FixedSize,
+        Self: Stored<Size = FixedSize>,
     {
         self.encoded_bytes()
     }
@@ -706,7 +710,7 @@ pub trait Stored: Sized {
     /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
     fn write_to_slice(&self, mut out: &mut [u8])
     where
-        Self: FixedSize,
+        Self: Stored<Size = FixedSize>,
     {
         assert_snapshot_length(out.len(), self.encoded_bytes());
         let Ok(()) = self.encode(&mut out);
@@ -751,6 +755,7 @@ pub trait Stored: Sized {
 #[doc(hidden)]
 impl<E: Encode, S: FilterHasher> Stored for Filter<E, S> {
     type Hasher = S;
+    type Size = E::Size;
 
     fn encoded_bytes(&self) -> usize {
         self.engine.snapshot_bytes()

@@ -223,7 +223,7 @@ fn every_form_reads_what_every_form_wrote<E: Encode, S: KeyHasher + Clone + Debu
     assert!(same.to_bytes() == filter.to_bytes());
 }
 
-fn fixed<E: Encode + FixedSize, S: KeyHasher>(of: Of<E, S>) {
+fn fixed<E: Encode<Size = FixedSize>, S: KeyHasher>(of: Of<E, S>) {
     for planned in [1, 1000] {
         let filter = of(planned, &[1]);
         let bytes = filter.to_bytes();

@@ -21,7 +21,7 @@ pub use std::time::Duration;
 /// | `removes`, `counts`, `fills` | `Remove`, `Count`, `Insert` that is refused when it is full |
 /// | `estimates`, `unites` | that `estimated_len` is an estimate, `Union` |
 /// | `rates` | that its planned keys can come in any way |
-/// | `stored`, `fixed`, `proportional` | `Encode`, `FixedSize`, `Deserialize` |
+/// | `stored`, `fixed`, `proportional` | `Encode`, `Encode<Size = FixedSize>`, `Deserialize` |
 /// | `live`, `guests` | `Encode` with `Insert`, with `Remove` that leaves nothing behind |
 #[macro_export]
 macro_rules! for_each_filter {

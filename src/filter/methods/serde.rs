@@ -45,7 +45,7 @@ impl<E: Encode, S: FilterHasher> Serialize for Filter<E, S> {
 /// # use lanebloom::WindowedBloom;
 /// let filter: WindowedBloom = serde_json::from_str("\"\"").unwrap();
 /// ```
-impl<'de, E: Encode + FixedSize> Deserialize<'de> for Filter<E> {
+impl<'de, E: Encode<Size = FixedSize>> Deserialize<'de> for Filter<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserialize(deserializer, usize::MAX, Self::from_bytes)
     }

@@ -242,8 +242,6 @@ pub(crate) fn plan<W: LineWords>(request: Request) -> Result<(Layout, usize), Bu
     .solve()
 }
 
-impl<W> FixedSize for Bloom<W> {}
-
 impl<W: OwnWords> Union for Bloom<W> {
     /// Whether both have the same layout and the same content.
     fn same(&self, other: &Self) -> bool {
@@ -277,6 +275,7 @@ pub(crate) fn empty<W: OwnWords>(layout: Layout, expected_keys: usize) -> Result
 
 /// `docs/FORMAT.md` describes the bytes.
 impl<W: OwnWords> Encode for Bloom<W> {
+    type Size = FixedSize;
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

@@ -455,10 +455,9 @@ impl<T: Slots> Count for Bucketed<T> {
     }
 }
 
-impl<T> FixedSize for Bucketed<T> {}
-
 /// The buckets as they are. `docs/FORMAT.md` describes the bytes.
 impl<T: Slots> Encode for Bucketed<T> {
+    type Size = FixedSize;
     const HELD: bool = true;
 
     fn snapshot_bytes(&self) -> usize {

@@ -315,8 +315,6 @@ impl Insert for Tombstone {
     }
 }
 
-impl FixedSize for Tombstone {}
-
 impl Remove for Tombstone {
     #[inline]
     fn remove_hash(&self, hash: u64) -> bool {
@@ -355,6 +353,7 @@ impl Union for Tombstone {
 
 /// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
 impl Encode for Tombstone {
+    type Size = FixedSize;
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

@@ -189,10 +189,9 @@ impl<B: FuseBytes> Engine for Fuse<B> {
     }
 }
 
-impl FixedSize for Fuse<OwnCells> {}
-
 /// The seeds and the cells as they are. `docs/FORMAT.md` describes the bytes.
 impl Encode for Fuse<OwnCells> {
+    type Size = FixedSize;
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

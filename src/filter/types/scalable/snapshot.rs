@@ -16,6 +16,7 @@ fn snapshot_bytes(layers: &Layers<'_>) -> usize {
 }
 
 impl Encode for Scalable {
+    type Size = ();
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {
