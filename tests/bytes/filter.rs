@@ -362,12 +362,6 @@ fn the_bits_are_those_of_version_1() {
     });
 }
 
-#[test]
-fn it_can_be_shared_and_sent() {
-    fn shared<T: Send + Sync + 'static>() {}
-    shared::<BuildError>();
-}
-
 fn refused<E: Planned>(builder: lanebloom::Builder<E>, keys: usize, rate: f64) -> String {
     let builder = builder.expected_keys(keys).false_positive_rate(rate);
     builder.build().map(drop).unwrap_err().to_string()
