@@ -252,13 +252,7 @@ impl<S: FilterHasher> BankHeader<S> {
 }
 
 impl<S: KeyHasher> BankHeader<S> {
-    /// The number of columns of the bank, a multiple of 64.
-    ///
-    /// ```
-    /// let bytes = lanebloom::FilterBank::with_capacity(65, 1000, 0.1)?.to_bytes();
-    /// assert_eq!(lanebloom::bank::BankHeader::from_bytes(&bytes)?.columns(), 128);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// The number of columns of the bank, a multiple of 64. [`BankHeader`] has an example.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.columns

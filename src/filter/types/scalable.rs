@@ -311,11 +311,9 @@ impl<S> Builder<S> {
         self
     }
 
-    /// The number of distinct keys that are expected in all, as far as it is known. The first layer
-    /// is for as many keys, and takes most of the rate. So the filter is nearly as small as a
-    /// [`ConcurrentBloom`], and grows if more keys come: see [Growth](self#growth).
-    ///
-    /// [`set_hint`](Filter::set_hint) changes it. 0 if nothing is known, the default.
+    /// The number of distinct keys that are expected in all, as far as it is known; 0, the default,
+    /// if nothing is. [Growth](self#growth) says what it does. [`set_hint`](Filter::set_hint)
+    /// changes it.
     ///
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().false_positive_rate(1e-6);
@@ -430,13 +428,7 @@ impl<S> Filter<Scalable, S> {
     }
 
     /// The number of distinct keys that are expected in all: the [builder's](Builder::hint), or the
-    /// last one that was [set](Self::set_hint). 0 if nothing is known.
-    ///
-    /// ```
-    /// let filter = lanebloom::ScalableBloom::builder().hint(5000).build()?;
-    /// assert_eq!(filter.hint(), 5000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
+    /// last one that was [set](Self::set_hint), which has an example. 0 if nothing is known.
     #[must_use]
     pub fn hint(&self) -> usize {
         self.engine.hint()
@@ -460,6 +452,7 @@ impl<S> Filter<Scalable, S> {
     /// }
     /// // For the first thousand keys, and for the others.
     /// assert_eq!(filter.layers().len(), 2);
+    /// assert!((199_900..=200_000).contains(&filter.hint()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_hint(&self, keys: usize) {
