@@ -218,18 +218,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.0.flights.changed(key, value);
     }
 
-    /// [`insert`](Self::insert) of many keys.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// # use std::convert::Infallible;
-    /// let read = |id: u64| Ok::<_, Infallible>((id < 100).then_some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// cache.insert_batch(&[1, 2, 3]);
-    /// cache.mark_ready();
-    /// assert_eq!(cache.get_many(&[4, 3, 2])?, [None, Some(3), Some(2)]);
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// [`insert`](Self::insert) of many keys. The example of [`mark_ready`](Self::mark_ready) calls
+    /// it.
     pub fn insert_batch<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) {
         self.0.counts.add(keys.len(), |counts| &counts.inserted);
         self.0.guard.insert_batch(keys);

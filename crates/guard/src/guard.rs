@@ -563,21 +563,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// # Panics
     ///
-    /// As [`check_batch`](Self::check_batch) does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// guard.insert_batch(&["ann", "bob"]);
-    /// assert!(guard.check("bob").is_some());
-    /// rebuild.commit()?;
-    /// assert!(guard.check("ann").is_some() && guard.check("bob").is_some());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// As [`check_batch`](Self::check_batch) does, whose example calls it.
     pub fn insert_batch<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) {
         debug_assert_borrowed_form(keys);
         self.insert_by(|filter| filter.insert_batch(keys));

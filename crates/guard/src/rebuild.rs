@@ -170,19 +170,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     }
 
     /// [`insert_batch`](Self::insert_batch) of the keys of an iterator, until the filter refuses
-    /// one.
-    ///
-    /// ```
-    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
-    ///
-    /// let filter = || CuckooFilter::builder().expected_keys(1000).build();
-    /// let guard = CacheGuard::<u64, _>::new(filter()?);
-    /// let rebuild = guard.rebuild(filter()?)?;
-    /// rebuild.insert_all(0..900);
-    /// rebuild.commit()?;
-    /// assert!(guard.check(&899).is_some());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// one. The example of [`CacheGuard::rebuild_with_capacity`] calls it.
     pub fn insert_all<Q: AsKey<K> + Funnel>(&self, keys: impl IntoIterator<Item = Q>) {
         let (mut keys, mut batch) = (keys.into_iter(), Vec::with_capacity(CHUNK));
         while !self.next.has_refused() {
