@@ -125,8 +125,6 @@ pub struct Reader<C> {
     is_apart: bool,
     /// Whether a chunk waits until it is full, so that where it ends follows from the bytes alone.
     is_full: bool,
-    /// Bytes that are read for a chunk.
-    chunk: usize,
     progress: Arc<Progress>,
 }
 
@@ -195,7 +193,6 @@ impl<C: Cut> Reader<C> {
             cutter,
             is_apart: false,
             is_full: false,
-            chunk: CHUNK,
             progress,
         }
     }
@@ -215,11 +212,8 @@ impl<C: Cut> Reader<C> {
     /// Fills every chunk, also if the bytes come slowly. Then the chunks, and the share of the
     /// input up to each, are the same in every run and for any number of threads.
     pub fn full(self) -> Self {
-        Self {
-            is_full: true,
-            chunk: FULL_CHUNK,
-            ..self
-        }
+        let is_full = true;
+        Self { is_full, ..self }
     }
 
     /// Unpacks compressed files before their turn if there are more than two threads, which would
@@ -304,8 +298,9 @@ impl<C: Cut> Reader<C> {
             self.is_cutters = bytes.is_some();
             return Ok(self.is_cutters);
         }
+        let chunk_len = if self.is_full { FULL_CHUNK } else { CHUNK };
         let mut len = self.carry.len();
-        buffer.resize(self.chunk + len, 0);
+        buffer.resize(chunk_len + len, 0);
         // The memory of a long record is given back.
         buffer.shrink_to(4 * buffer.len());
         buffer[..len].copy_from_slice(&self.carry);
@@ -314,7 +309,7 @@ impl<C: Cut> Reader<C> {
             if len == buffer.len() {
                 // A vector takes twice the room that it had, so the copies stay linear. Only what
                 // is used of it is touched.
-                buffer.resize(len + self.chunk, 0);
+                buffer.resize(len + chunk_len, 0);
             }
             let reader = self.current.as_mut().expect("an input is open");
             // As much at a time as the threads that unpack ahead, so that as many bytes were read.

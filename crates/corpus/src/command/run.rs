@@ -117,9 +117,8 @@ impl Stage<Documents> for CorpusStage {
 /// Saves the state, the journal and the outputs.
 pub(super) struct Saver {
     journal: Journal,
-    inputs: Vec<PathBuf>,
-    stamps: Vec<Option<Stamp>>,
-    digests: Vec<Digest>,
+    /// Each input, as it was at the start, and its hash once it was read.
+    inputs: Vec<(PathBuf, Option<Stamp>, Digest)>,
     /// The inputs before this one are in the journal.
     saved: usize,
     last: Instant,
@@ -135,11 +134,13 @@ impl Saver {
         is_apart: bool,
         save_every: f64,
     ) -> Self {
+        let inputs = inputs.into_iter().zip(digests).map(|(path, digest)| {
+            let stamp = stamp(&path);
+            (path, stamp, digest)
+        });
         Self {
             journal,
-            stamps: inputs.iter().map(|path| stamp(path)).collect(),
-            inputs,
-            digests,
+            inputs: inputs.collect(),
             saved: 0,
             last: Instant::now(),
             every: Duration::from_secs_f64(save_every.max(0.0)),
@@ -156,15 +157,14 @@ impl Saver {
     fn save(&mut self, seen: &Seen, input: usize, parts: Vec<Part>) -> Result<()> {
         let start = Instant::now();
         let mut done = Vec::new();
-        let inputs = self.inputs.iter().zip(&self.stamps).zip(&self.digests);
-        for ((path, before), digest) in inputs.take(input).skip(self.saved) {
-            let now = stamp(path);
-            if before.is_some() && now != *before {
+        for (path, before, digest) in &self.inputs[self.saved..input] {
+            if before.is_none() {
+                continue;
+            }
+            if stamp(path) != *before {
                 bail!("{} changed during the run", path.display());
             }
-            if before.is_some() {
-                done.extend(done_with(path, digest)?);
-            }
+            done.extend(done_with(path, digest)?);
         }
         self.journal.save(seen, done, parts)?;
         self.saved = input;

@@ -29,23 +29,23 @@ impl BuildJob<'_> {
             bail!("a bank has a filter for each input file, and the list names none");
         }
         let names = self.files.iter().map(|path| input::name(path)).collect();
-        let (bank, mut text, mut statistics, wrong) = if self.are_filters()? {
+        let (bank, mut summary, wrong) = if self.are_filters()? {
             self.of_filters()?
         } else {
             self.of_keys(rate)?
         };
         let memory = bank.memory_bytes();
-        text += &format!(
+        summary.text += &format!(
             ", {}, {} wrong columns per key",
             HumanBytes(memory as u64),
             table::mean(wrong)
         );
-        statistics.extend([
+        summary.statistics.extend([
             ("filters", bank.len().into()),
             ("memory_bytes", memory.into()),
             ("wrong_columns_per_key", wrong.into()),
         ]);
-        Ok((bank, names, Summary { text, statistics }))
+        Ok((bank, names, summary))
     }
 
     /// Whether the inputs are filter files. Fails if only some are.
@@ -68,7 +68,9 @@ impl BuildJob<'_> {
         Ok(first)
     }
 
-    fn of_filters(&self) -> Result<Parts> {
+    /// The bank, what the summary says of it first, and how many columns are wrong for a key, on
+    /// average.
+    fn of_filters(&self) -> Result<(FilterBank<AnyHasher>, Summary, f64)> {
         let args = self.args;
         if args.size.expected.or(args.size.rate.map(|_| 0)).is_some() || args.hasher != Hasher::Murmur3 {
             let name = self.files[0].display();
@@ -97,16 +99,20 @@ impl BuildJob<'_> {
                 format!("{name}: build all filters with the same --expected, --rate and --hasher")
             })
         })?;
-        let text = count(filters.len(), "filter");
+        let summary = Summary {
+            text: count(filters.len(), "filter"),
+            statistics: Vec::new(),
+        };
         let mut rate = 0.0;
         for filter in &mut filters {
             filter.fold(filter.blocks() / bank.blocks())?;
             rate += filter.current_false_positive_rate();
         }
-        Ok((bank, text, Vec::new(), rate))
+        Ok((bank, summary, rate))
     }
 
-    fn of_keys(&mut self, rate: f64) -> Result<Parts> {
+    /// The same.
+    fn of_keys(&mut self, rate: f64) -> Result<(FilterBank<AnyHasher>, Summary, f64)> {
         let files = self.files.len();
         let keys = match self.args.size.expected {
             Some(keys) => keys,
@@ -166,7 +172,7 @@ impl BuildJob<'_> {
             ("without_key", missing.into()),
             ("overfull", overfull.into()),
         ];
-        Ok((bank, text, statistics, rate))
+        Ok((bank, Summary { text, statistics }, rate))
     }
 
     /// Gives the chunks of each input in order to a stage.
@@ -178,14 +184,6 @@ impl BuildJob<'_> {
         pipeline::run(self.reader().apart(true), hash, self.threads(), stage)
     }
 }
-
-/// A bank, what the summary says first, and how many columns are wrong for a key, on average.
-type Parts = (
-    FilterBank<AnyHasher>,
-    String,
-    Vec<(&'static str, serde_json::Value)>,
-    f64,
-);
 
 /// Whether a file is a snapshot of lanebloom.
 fn is_filter(path: &Path) -> Result<bool> {
