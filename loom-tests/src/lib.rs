@@ -116,6 +116,26 @@ impl Work {
     }
 }
 
+/// Beside a thread that works and then inserts A by `insert`: a thread to which `found` says that A
+/// is there sees the work.
+fn publishes(
+    filter: impl Fn() -> ConcurrentBloom + Send + Sync + 'static,
+    insert: fn(&ConcurrentBloom),
+    found: fn(&ConcurrentBloom) -> bool,
+) {
+    loom::model(move || {
+        let (filter, work) = (Arc::new(filter()), Arc::new(Work::new()));
+        let inserter = {
+            share!(filter, work);
+            move || {
+                work.do_it();
+                insert(&filter);
+            }
+        };
+        beside(inserter, move || assert!(!found(&filter) || work.is_visible()));
+    });
+}
+
 /// Inserts A after some work.
 fn work_and_insert(filter: &Arc<ConcurrentBloom>, work: &Arc<Work>) -> impl FnOnce() -> bool + 'static {
     share!(filter, work);

@@ -83,12 +83,12 @@ fn row(level: Level, words: usize) -> u8 {
 
 #[inline(always)]
 pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
-    &LookupRows::<T>::ROWS.as_flattened()[usize::from(row)]
+    &Tables::<T>::ROWS.as_flattened()[usize::from(row)]
 }
 
-struct LookupRows<T>(PhantomData<T>);
+struct Tables<T>(PhantomData<T>);
 
-impl<T: Load> LookupRows<T> {
+impl<T: Load> Tables<T> {
     /// Four for each level: for 1, 2, 4, and 8 words.
     const ROWS: &[[BatchLookups<T>; 4]] = &[[const { plain::batch_lookups() }; 4], of_words!(Self::neon)];
 

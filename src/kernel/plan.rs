@@ -1,13 +1,5 @@
-//! The ladder: what a batch takes by its length, the filter's size and shape, and the CPU. Every
-//! other file asks here; none compares the length of a batch itself.
-//!
-//! | plan of a batch | the work | where it is chosen |
-//! |---|---|---|
-//! | [`Plan::Single`] | single calls, which the processor overlaps by itself | fewer than [`Ladder`]'s `few` |
-//! | [`Plan::Few`] | lines prefetched, then single lookups in one function | |
-//! | [`Plan::Groups`] | a few by groups of vectors, where the instruction set has a function for it | |
-//! | [`Plan::Tile`] | as `Pipeline`, but the answers fit a word of a bitmap | up to 64 |
-//! | [`Plan::Pipeline`] | chunks, by tiles or groups, lines prefetched far ahead | the rest |
+//! The ladder: what a batch takes by its length, the filter's size and shape, and the CPU, as a
+//! [`Plan`]. Every other file asks here; none compares the length of a batch itself.
 //!
 //! A filter has a [`Ladder`] for lookups and one for inserts, made with its kernels. Keys that are
 //! still to be hashed have one for all filters ([`Plan::of_keys`]).
@@ -48,15 +40,16 @@ use crate::words::bits::Hint;
 /// What a batch takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Single calls, one after another.
+    /// Single calls, one after another, which the processor overlaps by itself.
     Single,
-    /// Prefetched together, then one after another.
+    /// Lines prefetched together, then single lookups in one function.
     Few,
-    /// A few by groups, or keys that are hashed by vectors.
+    /// A few by groups of vectors, where the instruction set has a function for it; or keys that
+    /// are hashed by vectors.
     Groups,
-    /// A pipeline whose answers fit a word.
+    /// As `Pipeline`, but the answers fit a word of a bitmap: at most 64.
     Tile,
-    /// Chunks and a pipeline. It takes longer to begin.
+    /// Chunks, by tiles or groups, lines prefetched far ahead. It takes longer to begin.
     Pipeline,
 }
 
