@@ -27,13 +27,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// Call it once the feed listens. What changed before was told to nobody. Later loads and the
-    /// rebuild see it, because they begin after this.
+    /// rebuild see it, because they begin after this. A rebuild that began before may lack it, so
+    /// it leaves the cache open.
     fn note_listening(&self) {
+        self.open();
+        self.history().is_unheard = false;
         self.clear();
         self.trust_misses();
     }
 
     fn note_broken(&self, error: &BoxError) {
+        self.history().is_unheard = true;
         self.reopen();
         let (cache, error) = (&self.0.name, &**error as &dyn std::error::Error);
         warn!(cache, error, "the feed broke");
@@ -65,6 +69,7 @@ struct Followed<K: Key + ?Sized, V: Value, F: GuardFilter>(Cache<K, V, F>);
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Followed<K, V, F> {
     fn new(cache: &Cache<K, V, F>) -> Self {
+        cache.history().is_unheard = true;
         cache.open();
         Self(cache.clone())
     }
@@ -73,14 +78,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Followed<K, V, F> {
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Followed<K, V, F> {
     fn drop(&mut self) {
         self.0.open();
+        self.0.history().is_unheard = false;
     }
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
     /// Applies a feed of the changes that other processes make in the store, for as long as the
     /// future runs. Spawn it, once per cache. It has a clone of the cache, and never ends by
-    /// itself. The cache [opens](Cache::reopen) at once, and when the future is dropped, because
-    /// its task is aborted.
+    /// itself. The cache [opens](Cache::reopen) before this call returns, and again when the future
+    /// is dropped, because its task is aborted.
     ///
     /// It keeps [the only order](crate#the-order-of-a-feed) in which no row is lost, and rebuilds
     /// from `source` while it applies the changes that come. When the feed breaks, it begins again,
@@ -220,8 +226,9 @@ fn error_of_panic(payload: Box<dyn std::any::Any + Send>) -> BoxError {
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
     /// Applies a feed of the changes that other processes make in the store, in a thread of its
-    /// own, until the returned value is dropped or [stopped](Background::stop). Then the cache
-    /// [opens](Cache::reopen). Call it once per cache.
+    /// own, until the returned value is dropped or [stopped](Background::stop). The cache
+    /// [opens](Cache::reopen) before this call returns, and again at the end. Call it once per
+    /// cache.
     ///
     /// It keeps the order that [`future::GuardedCache::follow`] describes, and calls `source` in
     /// another thread, beside the changes that come. `silence` is the timeout that it gives to the
@@ -280,7 +287,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
         S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError> + Send + 'static,
     {
         let cache = self.clone();
-        // Here, so that no get is turned away once this has returned.
         let followed = Followed::new(self);
         Background::start(move |mut stopped| {
             let _followed = followed;

@@ -50,6 +50,8 @@ pub(super) struct History {
     pub(super) keys: u64,
     pub(super) inserted: u64,
     pub(super) removed: u64,
+    /// Whether a feed is followed that is not heard: no rebuild may close the guard.
+    pub(super) is_unheard: bool,
 }
 
 impl History {
@@ -64,6 +66,7 @@ impl History {
             keys: 0,
             inserted: 0,
             removed: 0,
+            is_unheard: false,
         }
     }
 }

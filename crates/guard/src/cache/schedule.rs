@@ -127,6 +127,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         }
         // A large filter in a thread, since `commit` blocks.
         aside(filter, F::complete).await.map_err(RebuildError::build)?;
+        // A feed that breaks after this reopens the guard by itself.
+        if self.history().is_unheard {
+            self.0.guard.reopen();
+        }
         rebuild.commit()?;
         let duration = began.elapsed();
         let rebuilt = Rebuilt {

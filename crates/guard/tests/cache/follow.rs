@@ -127,6 +127,70 @@ fn a_blocking_feed_is_followed_in_the_same_order() {
     assert_eq!((get(20), cache.is_ready()), (Some(20), false));
 }
 
+/// It lacks the rows that are committed until the feed listens, and nobody tells them.
+#[test]
+fn a_rebuild_that_began_before_a_blocking_feed_listens_leaves_the_cache_open() {
+    let rows = Rows::default();
+    let cache = builder().build_blocking(read(&rows)).unwrap();
+    let write = |id: u64| assert!(rows.lock().unwrap().insert(id));
+    let get = |id: u64| cache.get(&id).unwrap();
+    let (feed, permit, tell) = script(&rows);
+    let following = cache.follow(feed, LONG, source(&rows));
+    for round in 0..2 {
+        cache.rebuild_now(source(&rows)).unwrap();
+        write(round);
+        assert_eq!((get(round), cache.is_ready()), (Some(round), false));
+        // This one ends after the feed has listened.
+        let mut read_early = source(&rows);
+        let rebuild = cache.rebuild_now(|keys| {
+            read_early(keys)?;
+            permit.send(())?;
+            tell.send(Told::Written(50))?;
+            until_blocking(|| cache.stats().inserted == 1 + round);
+            Ok(())
+        });
+        rebuild.unwrap();
+        assert_eq!(get(100 + round), Some(100 + round));
+        until_blocking(|| cache.is_ready());
+        assert_eq!((get(100 + round), get(60)), (Some(100 + round), None));
+        tell.send(Told::Breaks).unwrap();
+        until_blocking(|| !cache.is_ready());
+    }
+    following.stop();
+    cache.rebuild_now(source(&rows)).unwrap();
+    assert!(cache.is_ready());
+}
+
+/// A feed before whose first `listen` another process writes.
+struct Late(Rows);
+
+impl Feed<u64> for Late {
+    async fn listen(&mut self) -> Result<(), BoxError> {
+        self.0.lock().unwrap().insert(100);
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Result<Change<u64>, BoxError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_rebuild_between_follow_and_its_first_poll_leaves_the_cache_open() {
+    let rows = Rows::default();
+    let loader = read(&rows);
+    let cache = builder().build(move |id| std::future::ready(loader(id))).unwrap();
+    let mut blocking = source(&rows);
+    let all = async move |keys: &mut Keys<'_, u64>| blocking(keys);
+    let following = cache.follow(Late(Arc::clone(&rows)), LONG, all);
+    let none = async |_: &mut Keys<'_, u64>| Ok(());
+    cache.rebuild_now(none).await.unwrap();
+    let following = tokio::spawn(following);
+    until(|| cache.is_ready()).await;
+    assert_eq!(cache.get(&100).await.unwrap(), Some(100));
+    following.abort();
+}
+
 /// It listens again, and a rebuild that hangs does not close the cache meanwhile.
 #[test]
 fn a_blocking_feed_that_is_silent_is_broken() {
