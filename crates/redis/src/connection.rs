@@ -218,7 +218,7 @@ impl<C: Connection> Talk<'_, C> {
             Kind::Malformed => return self.no_reply("pipeline", &error),
             _ => format!("the server refused an operation on {key:?}: {error}"),
         };
-        BitmapError(Report::new(kind, text).because(error))
+        Report::new(kind, text).because(error).into()
     }
 
     /// A reply that `command` does not give.
@@ -228,9 +228,7 @@ impl<C: Connection> Talk<'_, C> {
 
     fn no_reply(&self, command: &str, reply: impl fmt::Display) -> BitmapError {
         let key = lossy(self.key);
-        BitmapError(Report::other(format!(
-            "unexpected reply to {command} on {key:?}: {reply}"
-        )))
+        BitmapError::other(format!("unexpected reply to {command} on {key:?}: {reply}"))
     }
 
     /// The integer that `command` replied.

@@ -216,7 +216,13 @@ impl Error for TransferError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct BitmapError(pub(crate) Report);
+pub struct BitmapError(Report);
+
+impl From<Report> for BitmapError {
+    fn from(report: Report) -> Self {
+        Self(report)
+    }
+}
 
 impl BitmapError {
     /// Whether the server was not reached, did not answer in time, or the connection to it broke.
@@ -272,6 +278,11 @@ impl BitmapError {
     #[must_use]
     pub fn is_over_limit(&self) -> bool {
         self.0.kind == Kind::OverLimit
+    }
+
+    /// An error that nobody tells from others.
+    pub(crate) fn other(text: impl Into<String>) -> Self {
+        Self(Report::other(text))
     }
 }
 

@@ -256,7 +256,7 @@ impl LocalBitmap {
                 "a copy of {key:?} takes {needed} bytes, more than the limit of {} bytes",
                 self.limit
             );
-            return Err(BitmapError(Report::new(Kind::OverLimit, text)));
+            return Err(Report::new(Kind::OverLimit, text).into());
         }
         let count = count as usize;
         let former = self.bitmaps.get(count..here).unwrap_or_default();
@@ -276,9 +276,8 @@ impl LocalBitmap {
                 bitmap.pull_changed(bits).await?;
             } else {
                 let bits = ConcurrentBitmap::new(8 * bytes(&self.source));
-                let bits = bits.map_err(|error| {
-                    BitmapError(Report::other(format!("the bitmap was not copied: {error}")).because(error))
-                })?;
+                let bits =
+                    bits.map_err(|error| Report::other(format!("the bitmap was not copied: {error}")).because(error))?;
                 // If another thread was first, this one adds to that thread's words.
                 bitmap.pull_all(slot.get_or_init(|| bits)).await?;
             }
@@ -432,9 +431,9 @@ impl<C: Connection> Bitmap<'_, C> {
     /// The error for a bitmap of more bytes than the layout.
     fn longer(&self, bytes: u64) -> BitmapError {
         let (key, layout) = (lossy(self.talk.key), self.bytes);
-        BitmapError(Report::other(format!(
+        BitmapError::other(format!(
             "the bitmap {key:?} has {bytes} bytes, more than the {layout} bytes of its layout: another layout wrote it"
-        )))
+        ))
     }
 
     fn unexpected(&self, reply: &Value) -> BitmapError {

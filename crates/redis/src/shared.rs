@@ -531,9 +531,7 @@ impl SharedBuilder {
         let node = Node::start(server, replica, &self.node)?;
         Ok(Shared { filter, node })
     }
-}
 
-impl SharedBuilder {
     fn takes_no_expiry(&self, what: &str) -> SharedError {
         let time = self.expires;
         SharedError::other(format!("{what} takes no expiry time, here {time} ms since 1970"))

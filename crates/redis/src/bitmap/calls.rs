@@ -118,10 +118,10 @@ impl Part<'_> {
             pipeline.add_command(script.call(self.whole, &filter.script_keys(), &arguments));
         } else {
             for offset in &self.offsets {
-                match work {
-                    Work::Test => pipeline.cmd("GETBIT").arg(&filter.key).arg(offset),
-                    Work::Set => pipeline.cmd("SETBIT").arg(&filter.key).arg(offset).arg(1),
-                };
+                let command = pipeline.cmd(work.command()).arg(&filter.key).arg(offset);
+                if work == Work::Set {
+                    command.arg(1);
+                }
             }
         }
         if work == Work::Set
@@ -320,22 +320,22 @@ impl RedisBitmap {
 
     fn no_text(&self) -> BitmapError {
         let key = lossy(&self.key);
-        BitmapError(Report::other(format!(
+        BitmapError::other(format!(
             "a key for {key:?} is not UTF-8, but its layout hashes characters"
-        )))
+        ))
     }
 
     fn no_cursor(&self, cursor: &[u8]) -> BitmapError {
         let (key, bitmap) = (lossy(cursor), lossy(&self.bitmap_key(1)));
-        BitmapError(Report::other(format!(
+        BitmapError::other(format!(
             "the cursor {key:?} is missing, and there is a bitmap {bitmap:?}: set the cursor to the number of the last bitmap, or delete the bitmaps"
-        )))
+        ))
     }
 
     fn other_configuration(&self, config: &[u8], found: &str) -> BitmapError {
         let (key, wanted) = (lossy(config), numbers(&self.layout));
         let text = format!("the configuration {key:?} says {found}, and the caller {wanted}");
-        BitmapError(Report::new(Kind::Configuration, text))
+        Report::new(Kind::Configuration, text).into()
     }
 
     /// Runs a script on the filter's Redis keys.
@@ -428,10 +428,10 @@ impl RedisBitmap {
         };
         match renamed {
             Some(renamed) => Ok(talk.integer("RENAME", &renamed)? > 0),
-            None => Err(BitmapError(Report::other(format!(
+            None => Err(BitmapError::other(format!(
                 "{:?} has a layout that differs from that of the new filter",
                 lossy(&self.key)
-            )))),
+            ))),
         }
     }
 
@@ -503,7 +503,7 @@ fn unconfigured(name: &[u8], config: &[u8]) -> BitmapError {
     let text = format!(
         "the bitmap {key:?} has no configuration {config:?}, so it is a part of a filter that is gone: `clear` removes it"
     );
-    BitmapError(Report::new(Kind::Unconfigured, text))
+    Report::new(Kind::Unconfigured, text).into()
 }
 
 fn expire_command(key: &[u8], after: u64) -> Cmd {
@@ -515,7 +515,7 @@ fn expire_command(key: &[u8], after: u64) -> Cmd {
 fn bad_cursor(key: &[u8], value: &[u8]) -> BitmapError {
     // Long enough for any number. The error does not quote the rest of anything else.
     let (key, cursor) = (lossy(key), lossy(&value[..value.len().min(40)]));
-    BitmapError(Report::other(format!(
+    BitmapError::other(format!(
         "the cursor {key:?} is {cursor:?}, which is not a number in 0 to {GREATEST_CURSOR}"
-    )))
+    ))
 }

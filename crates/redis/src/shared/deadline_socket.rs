@@ -58,7 +58,7 @@ impl DeadlineSocket {
         Ok(socket)
     }
 
-    /// Sends what the `redis` crate must send first on its own connections.
+    /// Sends what the `redis` crate sends first on its own connections, in one write.
     fn log_in(&mut self, settings: &RedisConnectionInfo) -> RedisResult<()> {
         let mut commands = Vec::new();
         let (user, password) = (settings.username(), settings.password());
@@ -81,9 +81,23 @@ impl DeadlineSocket {
             select.arg(self.db);
             commands.push(select);
         }
-        for command in commands {
-            self.send(&command.get_packed_command())?;
-            if let Value::ServerError(error) = self.receive()? {
+        let needed = commands.len();
+        if !settings.skip_set_lib_name() {
+            let name = settings.lib_name().unwrap_or(env!("CARGO_PKG_NAME"));
+            let version = settings.lib_ver().unwrap_or(env!("CARGO_PKG_VERSION"));
+            for (field, value) in [("LIB-NAME", name), ("LIB-VER", version)] {
+                let mut info = redis::cmd("CLIENT");
+                info.arg("SETINFO").arg(field).arg(value);
+                commands.push(info);
+            }
+        }
+        let bytes: Vec<u8> = commands.iter().flat_map(redis::Cmd::get_packed_command).collect();
+        self.send(&bytes)?;
+        for i in 0..commands.len() {
+            // (Servers before Redis 7.2 do not know SETINFO.)
+            if let Value::ServerError(error) = self.receive()?
+                && i < needed
+            {
                 return Err(error.into());
             }
         }
@@ -139,6 +153,10 @@ impl ConnectionLike for DeadlineSocket {
 
     fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> RedisResult<Vec<Value>> {
         Err((redis::ErrorKind::Client, "a node sends one command at a time").into())
+    }
+
+    fn supports_pipelining(&self) -> bool {
+        false
     }
 
     fn get_db(&self) -> i64 {
@@ -255,5 +273,42 @@ impl Read for Bounded<'_> {
             .bounded(self.stream, |stream| stream.read(&mut buffer[..most]))?;
         self.budget.bytes -= n;
         Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::IntoConnectionInfo;
+    use std::net::TcpListener;
+    use std::thread;
+
+    /// With the names that the caller chose for the library. A server may refuse those.
+    #[test]
+    fn a_log_in_is_one_write() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("redis://:secret@{}/3", listener.local_addr().unwrap());
+        let info = url.into_connection_info().unwrap();
+        let settings = info.redis_settings().clone().set_lib_name("mine", "7");
+        let client = Client::open(info.set_redis_settings(settings)).unwrap();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = [0; 1024];
+            let len = stream.read(&mut bytes).unwrap();
+            stream
+                .write_all(b"+OK\r\n+OK\r\n-ERR unknown\r\n-ERR unknown\r\n")
+                .unwrap();
+            let sent = str::from_utf8(&bytes[..len]).unwrap();
+            sent.lines()
+                .filter(|line| !line.starts_with(['*', '$']))
+                .collect::<Vec<_>>()
+                .join(" ")
+        });
+        let opened = DeadlineSocket::open(&client, Duration::from_secs(30), 1 << 20);
+        assert_eq!(
+            server.join().unwrap(),
+            "AUTH secret SELECT 3 CLIENT SETINFO LIB-NAME mine CLIENT SETINFO LIB-VER 7"
+        );
+        assert!(opened.is_ok());
     }
 }

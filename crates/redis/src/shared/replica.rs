@@ -83,12 +83,33 @@ impl Id {
     }
 }
 
+/// When the server deletes the written keys, as `exchange.lua` takes it.
+pub(super) struct Expiry {
+    /// In ms since 1970, or after a "+" in ms from now; "0" if never.
+    time: String,
+    /// In ms: a time from now that is later by no more than this changes nothing.
+    tolerance: u64,
+}
+
+impl Expiry {
+    /// At a time in ms since 1970; 0 if never.
+    fn at(time: u64) -> Self {
+        let (time, tolerance) = (time.to_string(), 0);
+        Self { time, tolerance }
+    }
+
+    /// This many ms from now.
+    pub(super) fn after(ms: u64, tolerance: u64) -> Self {
+        let time = format!("+{ms}");
+        Self { time, tolerance }
+    }
+}
+
 pub(super) struct Replica<S> {
     filter: Arc<ConcurrentBloom<S>>,
     keys: RedisKeys,
     description: Description,
-    /// When the server deletes the written keys, and a tolerance, as `exchange.lua` takes them.
-    pub(super) expires: (String, u64),
+    pub(super) expires: Expiry,
     exchange: Script,
     read: Script,
     random: RandomState,
@@ -141,10 +162,10 @@ impl<S: Send + Sync> Replica<S> {
         Ok(Self {
             keys,
             description,
-            expires: match description.lifetime {
-                Lifetime::Until(time) => (time.to_string(), 0),
-                _ => ("0".into(), 0),
-            },
+            expires: Expiry::at(match description.lifetime {
+                Lifetime::Until(time) => time,
+                _ => 0,
+            }),
             exchange: Script::new(include_str!("exchange.lua")),
             read: Script::new(include_str!("read.lua")),
             random: RandomState::new(),
@@ -257,8 +278,8 @@ impl<S: Send + Sync> Replica<S> {
         call.arg(self.description.to_string()).arg(at.to_string()).arg(token);
         call.arg(log_bytes)
             .arg(&delta.bytes)
-            .arg(&self.expires.0)
-            .arg(self.expires.1);
+            .arg(&self.expires.time)
+            .arg(self.expires.tolerance);
         let (part, lease) = self.filling.says(is_last);
         call.arg(part).arg(lease);
         match &self.generation {

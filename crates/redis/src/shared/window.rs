@@ -13,7 +13,7 @@
 
 use super::description::{Description, Lifetime, RedisKeys};
 use super::node::{self, Counts, Node, Side};
-use super::replica::{Replica, answer};
+use super::replica::{Expiry, Replica, answer};
 use super::{Shared, SharedBuilder};
 use crate::error::SharedError;
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, WindowedBloom};
@@ -280,7 +280,7 @@ impl<S: KeyHasher + Send + Sync> Side for Generations<S> {
             let place = newest.checked_sub(number).map(|place| place as usize);
             let head = place.and_then(|place| heads.get(place)).map(Vec::as_slice);
             let replica = &mut self.replicas[i].1;
-            replica.expires = (format!("+{remaining}"), self.period.div_ceil(4 * 1_000_000));
+            replica.expires = Expiry::after(remaining, self.period.div_ceil(4 * 1_000_000));
             match replica.catch_up(server, ended, head) {
                 Ok(()) => {}
                 // A server that takes nothing may still give.
