@@ -241,3 +241,36 @@ fn too_large(bits: impl Display) -> BuildError {
         "a bitmap of {bits} bits is beyond Redis's limit of {MAX_BITS} bits (512 MiB)"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanebloom_formats::guava::UnencodedChars;
+
+    /// For every funnel, the words that Guava wrote on a JVM: `formats/tests/data/guava.json`.
+    #[test]
+    fn bits_are_those_of_guavas_streams() {
+        fn words<K: Funnel>(keys: &[K]) -> [u64; 2] {
+            let layout = BitmapLayout::guava(10, 0.01).unwrap();
+            let (mut words, mut offsets) = ([0; 2], Vec::new());
+            assert!(keys.iter().all(|key| layout.offsets(key, &mut offsets)));
+            for offset in offsets {
+                words[offset as usize / 64] |= 1 << (offset % 64);
+            }
+            words
+        }
+        let texts = ["hello", "world"];
+        assert_eq!(words(&[1i32, 2, 3]), [0x4818_0800_8000_0c08, 0x4020_0009_4800_0200]);
+        assert_eq!(words(&[-1i32]), [0x0000_2000_0200_0020, 0x0002_0000_2000_0202]);
+        assert_eq!(words(&[1i64, 2, 3]), [0x5000_0104_0080_1040, 0x0005_4126_1041_2600]);
+        assert_eq!(words(&texts), [0x0010_0010_0900_1004, 0x8000_0440_4004_2040]);
+        assert_eq!(
+            words(&texts.map(UnencodedChars)),
+            [0x0000_0010_8080_8090, 0x0000_0010_0808_0810]
+        );
+        assert_eq!(
+            words(&[&[][..], &[0u8, 1, 2, 3]]),
+            [0x0040_0000_0101_0001, 0x0404_0000_1010_0000]
+        );
+    }
+}

@@ -4,6 +4,7 @@ use crate::common::number;
 use crate::mock::Mock;
 use crate::redis_server::ask;
 use lanebloom_redis::RedisBitmap;
+use std::time::Duration;
 
 /// Two filters of each layout.
 fn filters(name: &str) -> Vec<RedisBitmap> {
@@ -96,10 +97,28 @@ fn a_batch_takes_one_round_trip() {
 }
 
 #[test]
-fn pairs_fail_as_single_calls() {
+fn pairs_expire_and_fail_as_single_calls() {
     let server = server!();
     let connection = &mut server.connection();
     let mut answers = [false; 2];
+    let brief = filters("brief").into_iter();
+    let brief: Vec<_> = brief
+        .map(|filter| filter.expire_on_insert(Duration::from_secs(99)))
+        .collect();
+    // Commands beside scripts, in one pipeline.
+    for key in ["a", "b"] {
+        let pairs: Vec<_> = brief.iter().map(|filter| (filter, key)).collect();
+        let mut new = vec![false; pairs.len()];
+        assert_eq!(RedisBitmap::insert_pairs(connection, &pairs, &mut new).unwrap(), 10);
+    }
+    let keys: Vec<String> = ask(connection, &["KEYS", "*"]);
+    // Guava's cursor is there only once the filter has grown.
+    assert_eq!(keys.len(), 12, "{keys:?}");
+    for key in keys {
+        let seconds: i64 = ask(connection, &["TTL", &key]);
+        assert!((1..=99).contains(&seconds), "{key}: {seconds}");
+    }
+
     let plain = RedisBitmap::go_zero("plain", 1000).unwrap();
     let list = RedisBitmap::jedis("list", 100, 0.01).unwrap();
     ask::<()>(connection, &["LPUSH", "bf:list", "x"]);

@@ -1,6 +1,6 @@
 //! A Redis Cluster of a test's own: servers on free ports that share the slots.
 
-use crate::common::wait_until;
+use crate::common::{wait_until, wait_until_seen};
 use crate::redis_server::{Redis, Server, try_ask};
 
 /// Servers that are one cluster. The masters share the slots in equal parts.
@@ -61,13 +61,15 @@ impl Cluster {
     /// Waits until all nodes have one view: who is there, with which slots, since which epoch. (A
     /// node that takes a slot must know the epoch of the node that gives it.)
     fn agree(&self) {
-        wait_until(|| {
-            let views: Vec<Vec<String>> = self.nodes.iter().map(view).collect();
+        let views = || self.nodes.iter().map(view).collect::<Vec<_>>();
+        wait_until_seen(views, |views| {
             views[0].len() == self.nodes.len() && views.iter().all(|view| *view == views[0])
         });
-        wait_until(|| {
-            let mut infos = self.nodes.iter().map(|node| node.ask::<String>(&["CLUSTER", "INFO"]));
-            infos.all(|info| info.contains("cluster_state:ok") && info.contains("cluster_slots_assigned:16384"))
+        let infos = || -> Vec<String> { self.nodes.iter().map(|node| node.ask(&["CLUSTER", "INFO"])).collect() };
+        wait_until_seen(infos, |infos| {
+            let is_ok =
+                |info: &String| info.contains("cluster_state:ok") && info.contains("cluster_slots_assigned:16384");
+            infos.iter().all(is_ok)
         });
     }
 

@@ -603,6 +603,21 @@ fn a_clock_that_panics_is_an_error_and_no_end() {
     assert!(one.stats().last_error.is_none());
 }
 
+#[test]
+fn a_drop_pushes_what_is_left_and_ends_the_thread() {
+    let redis = server!();
+    let clock = Clock::at(START);
+    let one = node(&redis, &clock);
+    let filter = Arc::downgrade(one.filter());
+    insert(&one, 0..100);
+    // In another generation than that in which it was connected.
+    clock.set(START + PERIOD);
+    insert(&one, 100..200);
+    drop(one);
+    wait_until(|| filter.upgrade().is_none());
+    assert_eq!(found(&node(&redis, &clock), 0..200), 200);
+}
+
 /// A hasher that must not be called in the background.
 #[derive(Debug)]
 struct Fragile;
