@@ -813,8 +813,10 @@ fn what_is_no_shared_window_is_an_error() {
     let fails = |says: &str| sync_fails(|patience| one.sync(patience), &[says]);
     redis.ask::<()>(&["HSET", "{recent}:meta", "description", "words"]);
     fails("describes no shared filter");
-    redis.ask::<()>(&["DEL", "{recent}:meta"]);
-    redis.ask::<()>(&["LPUSH", "{recent}:meta", "x"]);
+    // At one moment, since the thread goes on trying.
+    let mut list = redis::pipe();
+    list.atomic().del("{recent}:meta").lpush("{recent}:meta", "x");
+    list.exec(&mut redis.connection()).unwrap();
     fails("WRONGTYPE");
     redis.ask::<()>(&["DEL", "{recent}:meta"]);
     // A head that is none, and a log that is none: the generation is read anew.
