@@ -172,12 +172,25 @@ impl TransferError {
 
     /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
     /// says which. A connection [to the cluster](crate#redis-cluster) finds the node.
+    ///
+    /// ```no_run
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_redis::Transfer;
+    ///
+    /// // One of three masters. It lacks one of the slots 15495 and 3300.
+    /// let mut node = redis::Client::open("redis://127.0.0.1:7000/")?;
+    /// let mut error =
+    ///     |key| RedisBloom::fetch(&mut node, key, 1 << 30).unwrap_err();
+    /// assert!(error("a").is_elsewhere() || error("b").is_elsewhere());
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
         self.0.kind == Kind::Elsewhere
     }
 
-    /// Whether [`store`](crate::Transfer::store) found something at the key.
+    /// Whether [`store`](crate::Transfer::store) found something at the key. The example of `store`
+    /// shows it.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.0.kind == Kind::Taken
@@ -206,13 +219,59 @@ impl Error for TransferError {
 /// use lanebloom_redis::RedisBitmap;
 ///
 /// // There is no server at port 1.
-/// let client = redis::Client::open("redis://127.0.0.1:1/")?;
-/// let mut connection = client;
-/// let error = RedisBitmap::go_zero("seen", 20_000)?
-///     .contains(&mut connection, "ann")
-///     .unwrap_err();
-/// assert!(error.is_unreachable() && !error.is_wrong_type());
+/// let mut connection = redis::Client::open("redis://127.0.0.1:1/")?;
+/// let seen = RedisBitmap::go_zero("seen", 20_000)?;
+/// let error = seen.contains(&mut connection, "ann").unwrap_err();
+/// assert!(error.is_unreachable() && !error.is_over_limit());
 /// assert!(error.to_string().starts_with("the server was not reached: "));
+/// // A copy takes 2500 bytes.
+/// let error = seen.fetch_local(&mut connection, 1000).unwrap_err();
+/// assert!(error.is_over_limit() && !error.is_unreachable());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// With a server:
+///
+/// ```no_run
+/// use lanebloom_redis::RedisBitmap;
+///
+/// let client = redis::Client::open("redis://127.0.0.1/")?;
+/// let mut connection = client.get_connection()?;
+/// redis::cmd("LPUSH").arg("list").arg("x").exec(&mut connection)?;
+/// let list = RedisBitmap::go_zero("list", 20_000)?;
+/// assert!(list.contains(&mut connection, "ann").unwrap_err().is_wrong_type());
+///
+/// let users = RedisBitmap::redisson("users", 500, 0.01)?;
+/// users.insert(&mut connection, "ann")?;
+/// let other = RedisBitmap::redisson("users", 700, 0.01)?;
+/// let error = other.contains(&mut connection, "ann").unwrap_err();
+/// assert!(error.is_other_configuration() && !error.is_unconfigured());
+/// redis::cmd("DEL").arg("{users}:config").exec(&mut connection)?;
+/// let error = users.contains(&mut connection, "ann").unwrap_err();
+/// assert!(error.is_unconfigured() && !error.is_other_configuration());
+///
+/// let mut replica = redis::Client::open("redis://127.0.0.1:6380/")?;
+/// assert!(users.clear(&mut replica).unwrap_err().is_read_only());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// With one of three masters of a cluster:
+///
+/// ```no_run
+/// use lanebloom_redis::RedisBitmap;
+///
+/// let mut node = redis::Client::open("redis://127.0.0.1:7000/")?;
+/// // It does not have both keys, of the slots 15495 and 3300.
+/// let mut is_elsewhere = false;
+/// for key in ["a", "b"] {
+///     let filter = RedisBitmap::go_zero(key, 20_000)?;
+///     let found = filter.contains(&mut node, "ann");
+///     is_elsewhere |= found.is_err_and(|error| error.is_elsewhere());
+/// }
+/// assert!(is_elsewhere);
+/// let both = RedisBitmap::guava("a", "b", 100, 0.01)?;
+/// let error = both.contains(&mut node, "ann").unwrap_err();
+/// assert!(error.is_cross_slot() && !error.is_elsewhere());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -224,6 +283,7 @@ impl From<Report> for BitmapError {
     }
 }
 
+/// The [examples above](Self#examples) ask all of these questions.
 impl BitmapError {
     /// Whether the server was not reached, did not answer in time, or the connection to it broke.
     /// Another connection may succeed. After an insert the caller does not know whether the server
@@ -329,12 +389,28 @@ impl From<Report> for SharedError {
 impl SharedError {
     /// Whether the set on the server has another layout, hasher, seed or time of expiry. Then no
     /// later attempt will succeed either.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let connect = |keys| {
+    ///     let filter = ConcurrentBloom::builder().expected_keys(keys);
+    ///     let filter = filter.build().unwrap();
+    ///     SharedBloom::builder("ids").connect(server.clone(), filter)
+    /// };
+    /// let ids = connect(1000)?;
+    /// assert!(connect(2000).unwrap_err().is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         self.0.kind == Kind::Incompatible
     }
 
-    /// Whether the set has expired.
+    /// Whether the set has expired. The example of
+    /// [`expires_at`](crate::shared::SharedBuilder::expires_at) shows it.
     #[must_use]
     pub fn is_expired(&self) -> bool {
         self.0.kind == Kind::Expired

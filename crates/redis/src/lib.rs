@@ -137,7 +137,7 @@
 //! | a slot that is moving | waits, and works | the same error, or Redis's `TRYAGAIN`; never an answer without the keys that have moved |
 //! | the node fails, and a replica takes over | [`is_unreachable`](BitmapError::is_unreachable); a new connection works | the same; connect to the replica |
 //! | `jedis`, `scrapy` | one script, not a pipeline | a pipeline |
-//! | `contains_pairs`, `insert_pairs` | one round trip for each pair | one for all, on this node's keys |
+//! | `contains_pairs`, `insert_pairs` | one round trip for each run of pairs of one filter | one for all, on this node's keys |
 //! | [`Transfer`] | works | [`is_elsewhere`](TransferError::is_elsewhere) |
 //! | [`SharedBloom`], [`SharedSet`], [`SharedWindow`] | take a client of any node | [follow the set from node to node](shared#redis-cluster) |
 //!

@@ -498,6 +498,17 @@ impl LocalBitmap {
     }
 
     /// Bytes of memory that the bits take, in whole lines of 64.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?; // 2500 bytes
+    /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
+    /// assert_eq!(copy.memory_bytes(), 2560);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.all_bits().map(ConcurrentBitmap::memory_bytes).sum()

@@ -455,10 +455,22 @@ impl SharedBuilder {
 
     /// A guard over this node admits every key until a node has filled the set, by
     /// [`fill_once`](SharedBloom::fill_once), and its keys have arrived here. By default, a guard
-    /// turns away what is not in the set, filled or not. (`fill_once` has an example.)
+    /// turns away what is not in the set, filled or not.
     ///
     /// A cache over this node needs no rebuild: call its `mark_ready` at once. It stays open until
     /// the set is filled. A [`SharedWindow`] ignores this option: it forgets what is filled in.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let builder = SharedBloom::builder("ids").open_until_filled();
+    /// let unfilled = builder.connect(server, filter)?;
+    /// assert!(unfilled.may_lack_keys());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open_until_filled(mut self) -> Self {
         self.node.open_until_filled = true;
         self

@@ -96,8 +96,8 @@ use std::time::Duration;
 pub type SharedSet<S = Murmur3> = Shared<LocalSet<S>>;
 
 impl SharedBuilder {
-    /// [`connect`](Self::connect) for a set that can be [rebuilt](SharedSet::rebuild), as the
-    /// example of [`SharedSet`] shows. If the server has none, it begins one for `expected_keys`.
+    /// [`connect`](Self::connect) for a set that can be [rebuilt](SharedSet::rebuild). If the
+    /// server has none, it begins one for `expected_keys`.
     ///
     /// `build` makes an empty filter for a number of keys. All nodes must build the same: the same
     /// rate, shape and hasher. The set's keys in Redis are `{name}:meta` and, for each generation,
@@ -107,6 +107,21 @@ impl SharedBuilder {
     ///
     /// Fails as [`connect`](Self::connect) does, if `build` does, if the set on the server is for
     /// more than 1024 times the expected keys, or if [`expires_at`](Self::expires_at) was called.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, |keys| {
+    ///     ConcurrentBloom::builder().expected_keys(keys).build()
+    /// })?;
+    /// ids.insert("ann");
+    /// assert!(ids.contains("ann") && ids.generation() == 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn connect_set<S: KeyHasher + Send + Sync + 'static>(
         mut self,
         server: Client,
