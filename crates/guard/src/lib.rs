@@ -196,8 +196,8 @@
 //! | 4. [rebuild](#rebuilds), and apply what is told | the source reads the rows from before 2., the feed tells the later ones |
 //! | 5. the feed breaks or is silent: from 1. again | a change may be lost |
 //!
-//! If the rebuild came before 2., it would lack the rows that are committed in between. So the filter
-//! stays open after every rebuild that begins or ends before 2., one of a schedule for example.
+//! If the rebuild came before 2., it would lack the rows that are committed in between. So the
+//! filter stays open after every rebuild that begins before 2., one of a schedule for example.
 //! Without 1., the rows of a broken feed would be turned away until the next rebuild. Without 3.,
 //! values of that time would stay for their `time_to_live`.
 //!
