@@ -8,6 +8,7 @@ use lanebloom::codec::{remove_file, replace_file};
 use lanebloom::traits::{Engine, Stored};
 use lanebloom::{Filter, KeyHasher, SipHash13};
 use std::any::type_name;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
@@ -74,6 +75,7 @@ where
     /// let cache = builder().build_blocking(read)?;
     /// let restored = cache.restore(&path, Duration::from_secs(300))?;
     /// assert_eq!(restored, Restored::NoFile);
+    /// assert_eq!(restored.to_string(), "no saved guard was found");
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<bool> {
@@ -197,6 +199,20 @@ pub enum Restored {
         /// The time until it was saved.
         ahead: Duration,
     },
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Serves => f.write_str("the saved guard serves"),
+            Self::NoFile => f.write_str("no saved guard was found"),
+            Self::TooOld { age } => write!(f, "the saved guard is too old: {age:?}"),
+            Self::FromFuture { ahead } => write!(
+                f,
+                "the saved guard is from the future: {ahead:?}; the clock was wrong then, or is now"
+            ),
+        }
+    }
 }
 
 /// The fields of a file before its filter.

@@ -437,7 +437,11 @@ fn hash(bytes: &mut [u8]) {
 fn a_file_that_is_too_old_or_from_the_future_does_not_serve() {
     let (_directory, path) = file();
     let bytes = save(&path);
-    for shift in [-7200i64, 7200, -1800] {
+    for (shift, text) in [
+        (-7200i64, "the saved guard is too old: 7"),
+        (7200, "the clock was wrong then, or is now"),
+        (-1800, "the saved guard serves"),
+    ] {
         let mut bytes = bytes.clone();
         let saved = i64::from_le_bytes(bytes[8..16].try_into().unwrap()) + shift;
         bytes[8..16].copy_from_slice(&saved.to_le_bytes());
@@ -445,7 +449,9 @@ fn a_file_that_is_too_old_or_from_the_future_does_not_serve() {
         fs::write(&path, &bytes).unwrap();
         // The time since the file was saved is some seconds.
         let about = |time: Duration| (7200 - LONG.as_secs()..=7200 + LONG.as_secs()).contains(&time.as_secs());
-        match (shift, new(1000).restore(&path, HOUR).unwrap()) {
+        let restored = new(1000).restore(&path, HOUR).unwrap();
+        assert!(restored.to_string().contains(text), "{restored}");
+        match (shift, restored) {
             (-7200, Restored::TooOld { age }) => assert!(about(age)),
             (7200, Restored::FromFuture { ahead }) => assert!(about(ahead)),
             (-1800, Restored::Serves) => {}
