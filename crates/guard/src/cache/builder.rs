@@ -581,7 +581,7 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
                 return Err(format!("{name} of {time:?} is longer than the limit of 1000 years"));
             }
         }
-        match (live, refresh, stale) {
+        let times = match (live, refresh, stale) {
             (Some(live), Some(refresh), _) if refresh >= live => Err(format!(
                 "refresh_after_write of {refresh:?} must be less than time_to_live, {live:?}"
             )),
@@ -592,7 +592,8 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
                 "stale_if_error of {stale:?} must be greater than time_to_live, {live:?}"
             )),
             _ => Ok(()),
-        }?;
+        };
+        times?;
         match (self.load_limit, self.load_timeout, self.gather) {
             (Some((0, waiting)), ..) => Err(format!("load_limit(0, {waiting}): no load could run; allow at least 1")),
             // A load may wait, in a task that the cache does not know to be its own, for a place
@@ -667,6 +668,13 @@ impl<K: Key + ?Sized, V, F> fmt::Debug for CacheBuilder<K, V, F> {
             .field("name", &self.options.name)
             .field("expected_keys", &self.plan.expected_keys)
             .field("capacity", &self.options.capacity)
+            .field("times", &self.options.times)
+            .field("time_to_idle", &self.options.time_to_idle)
+            .field("miss_memory", &self.options.miss_memory)
+            .field("miss_time_to_live", &self.options.miss_time_to_live)
+            .field("load_limit", &self.options.load_limit)
+            .field("load_timeout", &self.options.load_timeout)
+            .field("gather", &self.options.gather)
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Options that a cache cannot have.
+//! Options that a cache cannot have, and the text of those that it has.
 
 use crate::gets::{builder, read};
 use std::time::Duration;
@@ -54,5 +54,27 @@ fn an_option_that_a_cache_cannot_have_is_an_error() {
         .stale_if_error(long);
     for builder in [longest, unlimited, stale] {
         assert_eq!(builder.build_blocking(read).unwrap().get(&17).unwrap(), Some(17));
+    }
+}
+
+#[test]
+fn a_builder_shows_its_times_and_limits() {
+    let seconds = Duration::from_secs;
+    let builder = builder().time_to_live(seconds(9)).time_to_idle(seconds(8));
+    let builder = builder
+        .load_limit(2, 5)
+        .load_timeout(seconds(7))
+        .gather_gets(seconds(1), 6);
+    let text = format!("{builder:?}");
+    for option in [
+        "time_to_live: Some(9s)",
+        "time_to_idle: Some(8s)",
+        "miss_memory: 33554432",
+        "miss_time_to_live: 60s",
+        "load_limit: Some((2, 5))",
+        "load_timeout: Some(7s)",
+        "gather: Some((1s, 6))",
+    ] {
+        assert!(text.contains(option), "{text}");
     }
 }
