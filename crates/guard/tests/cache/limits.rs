@@ -367,7 +367,7 @@ fn a_load_whose_thread_waits_for_its_place_ends() {
 
 /// Three generations with one place; and one row that needs itself.
 #[tokio::test]
-async fn a_load_that_is_handed_to_tasks_and_threads_lends_its_place() {
+async fn a_load_that_is_handed_to_tasks_lends_its_place() {
     let cache = nested(1, |cache, id| async move {
         let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
             return Ok(Some(id));
@@ -386,6 +386,29 @@ async fn a_load_that_is_handed_to_tasks_and_threads_lends_its_place() {
     for _ in 0..3 {
         assert_eq!(cache.get(&1).await.unwrap(), Some(6));
         let error = cache.get(&4).await.unwrap_err();
+        assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle(), "{error}");
+        cache.clear();
+    }
+}
+
+#[test]
+fn a_load_that_is_handed_to_threads_lends_its_place() {
+    let cache = nested_blocking(1, LONG, |cache, id| {
+        let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
+            return Ok(Some(id));
+        };
+        let load = LoadScope::current();
+        let get = || load.clone().sync_scope(|| cache.get(next));
+        let row = thread::scope(|scope| {
+            let other = scope.spawn(get);
+            let one = scope.spawn(get);
+            other.join().unwrap().and(one.join().unwrap())
+        });
+        Ok::<_, LoadError>(row?.map(|row| row + id))
+    });
+    for _ in 0..3 {
+        assert_eq!(cache.get(&1).unwrap(), Some(6));
+        let error = cache.get(&4).unwrap_err();
         assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle(), "{error}");
         cache.clear();
     }
