@@ -232,6 +232,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// [that of the guard](CacheGuard::insert_on_drop): call it before the store's commit, and keep
     /// the value until the commit has returned.
     ///
+    /// If the future is dropped while the commit is running, the commit may come after the next
+    /// load, whose older row or miss is then cached. To exclude that, run the commit in a task of
+    /// its own.
+    ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));

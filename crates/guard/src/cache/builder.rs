@@ -425,12 +425,32 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// one load; a rebuild is not a load. Without a limit, every get that needs a load runs one:
     /// under an attack on an open filter, one per request.
     ///
-    /// A refusal is an error like the loader's: all gets that wait for this load return it, and it
-    /// is not cached. While a load waits for [other keys](crate#loaders-that-get-other-keys), it
-    /// lends its place, and it continues once it has a place again.
+    /// Cached values, remembered misses and keys that the filter turns away need no load, and gets
+    /// that join a running load add none. A refusal is an error like the loader's: all gets that
+    /// wait for this load return it, and it is not cached. While a load waits for [other
+    /// keys](crate#loaders-that-get-other-keys), it lends its place, and it continues once it has a
+    /// place again.
     ///
     /// It needs a [`load_timeout`](Self::load_timeout), since a load that never ends would keep its
-    /// place. [`LoadError::is_refused`](crate::LoadError::is_refused) has an example.
+    /// place.
+    ///
+    /// ```
+    /// # use lanebloom_guard::future::GuardedCache;
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |id: u64| {
+    ///     tokio::task::yield_now().await; // the store is slow
+    ///     std::io::Result::Ok(Some(id))
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .load_limit(1, 0) // in a service, 64 and 1000, say
+    ///     .load_timeout(Duration::from_secs(5))
+    ///     .build(read)?;
+    /// let (one, other) = tokio::join!(cache.get(&1), cache.get(&2));
+    /// assert!(one.is_ok() && other.unwrap_err().is_refused());
+    /// # Ok(()) }
+    /// ```
     pub fn load_limit(mut self, at_once: usize, waiting: usize) -> Self {
         self.options.load_limit = Some((at_once, waiting));
         self
@@ -447,7 +467,17 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     ///   loader returns when the loader does, and its row is cached. Until then, further gets join
     ///   the load, and each waits for at most this time. Give the store's client a timeout too.
     ///
-    /// [`LoadError::is_timeout`](crate::LoadError::is_timeout) has an example.
+    /// ```
+    /// # use lanebloom_guard::future::GuardedCache;
+    /// # use std::{convert::Infallible, future::pending, time::Duration};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |_| pending::<Result<Option<u64>, Infallible>>().await;
+    /// let builder = GuardedCache::<u64, u64>::builder();
+    /// let cache = builder.load_timeout(Duration::from_secs(2)).build(read)?;
+    /// assert!(cache.get(&17).await.unwrap_err().is_timeout());
+    /// # Ok(()) }
+    /// ```
     pub fn load_timeout(mut self, timeout: Duration) -> Self {
         self.options.load_timeout = Some(timeout);
         self
@@ -466,23 +496,34 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// at once, by themselves.
     ///
     /// ```
-    /// # use lanebloom_guard::future::{GuardedCache, Loader};
-    /// # use std::convert::Infallible;
-    /// # use std::time::Duration;
-    /// # struct Table;
-    /// # impl Loader<u64, u64> for Table {
-    /// #     type Error = Infallible;
-    /// #     async fn load(&self, id: u64) -> Result<Option<u64>, Infallible> { unreachable!("{id} alone") }
-    /// #     async fn load_many(&self, ids: Vec<u64>) -> Result<Vec<(u64, u64)>, Infallible> {
-    /// #         assert_eq!(ids.len(), 3);
-    /// #         Ok(ids.into_iter().map(|id| (id, 10 * id)).collect())
-    /// #     }
-    /// # }
+    /// use lanebloom_guard::future::{GuardedCache, Loader};
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    ///
+    /// struct Table;
+    ///
+    /// impl Loader<u64, u64> for Table {
+    ///     type Error = Infallible;
+    ///
+    ///     async fn load(&self, id: u64) -> Result<Option<u64>, Infallible> {
+    ///         unreachable!("{id} alone")
+    ///     }
+    ///
+    ///     // SELECT id, row FROM rows WHERE id IN (...)
+    ///     async fn load_many(
+    ///         &self,
+    ///         ids: Vec<u64>,
+    ///     ) -> Result<Vec<(u64, u64)>, Infallible> {
+    ///         assert_eq!(ids.len(), 3);
+    ///         Ok(ids.into_iter().map(|id| (id, 10 * id)).collect())
+    ///     }
+    /// }
+    ///
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
     /// let cache = GuardedCache::<u64, u64>::builder()
     ///     .gather_gets(Duration::from_millis(2), 100)
-    ///     .build(Table)?; // a `Loader` with `load_many`
+    ///     .build(Table)?;
     /// let rows = tokio::join!(cache.get(&1), cache.get(&2), cache.get(&3));
     /// assert_eq!((rows.0?, rows.1?, rows.2?), (Some(10), Some(20), Some(30)));
     /// # Ok(()) }

@@ -3,7 +3,9 @@
 use crate::error::BoxError;
 use std::time::Duration;
 
-/// A change of the store, as a [`Feed`] tells it.
+/// A change of the store, as a [`Feed`] tells it. The examples of `follow`
+/// ([async](crate::future::GuardedCache::follow), [blocking](crate::sync::GuardedCache::follow))
+/// apply one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change<K> {
@@ -17,8 +19,8 @@ pub enum Change<K> {
 
 /// A feed of the changes that other processes make in the store: `LISTEN`/`NOTIFY`, Redis pub/sub,
 /// a queue, a table of changes. [`follow`](crate::future::GuardedCache::follow) applies it to a
-/// cache, and has an example. [Several processes](crate#several-processes) describes what a feed
-/// must do.
+/// cache, and its example implements one. [Several processes](crate#several-processes) describes
+/// what a feed must do.
 ///
 /// A feed may delay changes, repeat them, and swap those of different keys. If it may have lost
 /// one, `next` must fail.
@@ -40,8 +42,8 @@ pub trait Feed<K>: Send {
     fn next(&mut self) -> impl Future<Output = Result<Change<K>, BoxError>> + Send;
 }
 
-/// A [`Feed`] whose calls block, for [`sync::GuardedCache::follow`]. Everything that the page of
-/// `Feed` says holds for it, too.
+/// A [`Feed`] whose calls block, for [`sync::GuardedCache::follow`], whose example implements one.
+/// Everything that the page of `Feed` says holds for it, too.
 ///
 /// [`sync::GuardedCache::follow`]: crate::sync::GuardedCache::follow
 pub trait BlockingFeed<K>: Send {

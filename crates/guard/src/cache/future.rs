@@ -367,8 +367,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// caches, and one call of [`load_many`](Loader::load_many) for the keys that no other get is
     /// loading. If the loader is a function, it loads one key after another.
     ///
-    /// The example of [`Loader`] calls it.
-    ///
     /// # Panics
     ///
     /// Panics as [`get`](Self::get) and [`check_batch`](crate::CacheGuard::check_batch) do.
@@ -376,6 +374,21 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Errors
     ///
     /// Fails if one of the loads fails. The rows that were loaded before are cached.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |name: String| std::io::Result::Ok(Some(name.len()));
+    /// let cache = GuardedCache::<str, usize>::builder().build(read)?;
+    /// let rows = cache.get_many(&["ann", "john", "ann"]).await?;
+    /// assert_eq!(rows, [Some(3), Some(4), Some(3)]);
+    /// assert_eq!(cache.stats().loads, 2);
+    /// # Ok(()) }
+    /// ```
     pub async fn get_many<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut multi_get = self.ask_many(keys);
         if Handle::try_current().is_ok() {

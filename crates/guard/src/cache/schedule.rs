@@ -60,7 +60,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         with_room(keys.try_into().unwrap_or(usize::MAX)).max(self.0.plan.expected_keys)
     }
 
-    /// A rebuild from the keys of `source`, which never waits in the blocking mode. Once
+    /// A rebuild from the keys of `source`. In the blocking mode `source` is ready at once. Once
     /// `is_stopped` is true, the old filter stays.
     ///
     /// (`S` is the source itself: if it were a reference, `rebuild_every` would not be `Send`,

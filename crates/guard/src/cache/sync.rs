@@ -269,7 +269,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// The rows of many keys, in their order: as [its
-    /// twin](crate::future::GuardedCache::get_many). The example of [`Loader`] calls it.
+    /// twin](crate::future::GuardedCache::get_many).
     ///
     /// # Panics
     ///
@@ -278,6 +278,19 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Errors
     ///
     /// Fails if one of the loads fails. The rows that were loaded before are cached.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    ///
+    /// let read = |name: String| std::io::Result::Ok(Some(name.len()));
+    /// let cache = GuardedCache::<str, usize>::builder().build_blocking(read)?;
+    /// let rows = cache.get_many(&["ann", "john", "ann"])?;
+    /// assert_eq!(rows, [Some(3), Some(4), Some(3)]);
+    /// assert_eq!(cache.stats().loads, 2);
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
     pub fn get_many<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut multi_get = self.ask_many(keys);
         self.refresh(multi_get.refreshes());
@@ -389,13 +402,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// ```
     /// use lanebloom_guard::sync::GuardedCache;
     /// use std::convert::Infallible;
+    /// use std::sync::Arc;
     /// use std::time::Duration;
     ///
     /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// let interval = Duration::from_secs(3600);
-    /// let rebuilds = cache.rebuild_every(interval, |keys| {
-    ///     keys.insert_all([1, 2, 3])?;
+    /// let ids = Arc::new([1, 2, 3]);
+    /// let of_source = Arc::clone(&ids);
+    /// let rebuilds = cache.rebuild_every(interval, move |keys| {
+    ///     keys.insert_all(*of_source)?;
     ///     Ok(())
     /// });
     /// while !cache.is_ready() {
@@ -403,6 +419,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// }
     /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
     /// rebuilds.stop();
+    /// assert_eq!(Arc::strong_count(&ids), 1); // the thread has dropped the source
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn rebuild_every<S>(&self, interval: Duration, mut source: S) -> Background
@@ -424,8 +441,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 }
 
 /// A thread that rebuilds a cache on a schedule or applies a feed to it; made by
-/// [`GuardedCache::rebuild_every`] and [`GuardedCache::follow`]. It ends some time after this is
-/// dropped.
+/// [`GuardedCache::rebuild_every`] and [`GuardedCache::follow`], whose examples stop it. It ends
+/// some time after this is dropped.
 #[must_use = "the thread ends when this is dropped"]
 #[derive(Debug)]
 pub struct Background {
@@ -444,7 +461,8 @@ impl Background {
     }
 
     /// Ends the thread and waits for its end. A running rebuild stops at its next batch, and the
-    /// old filter stays. A feed ends with its next change, or after its `silence`.
+    /// old filter stays. A feed ends with its next change, or after its `silence`. The examples of
+    /// [`GuardedCache::rebuild_every`] and [`GuardedCache::follow`] call it.
     pub fn stop(self) {
         drop(self._stop);
         // The thread never panics.
@@ -494,7 +512,9 @@ pub trait Loader<K: Key + ?Sized, V>: Send + Sync + 'static {
     /// Why a read of the store failed.
     type Error: Into<BoxError>;
 
-    /// Whether a multi-get calls [`load_many`](Self::load_many).
+    /// Whether a multi-get calls [`load_many`](Self::load_many), as in
+    /// [its twin](crate::future::Loader::READS_MANY). Set `false` if you do not write a
+    /// `load_many`.
     const READS_MANY: bool = true;
 
     /// Reads the row of `key`; `None` if the store has none.
@@ -502,6 +522,8 @@ pub trait Loader<K: Key + ?Sized, V>: Send + Sync + 'static {
 
     /// Reads the rows of distinct keys. Returns the rows that exist, in any order. By default, it
     /// reads one after another.
+    ///
+    /// If it gets one of these keys, the row is read a second time, by `load`.
     fn load_many(&self, keys: Vec<K::Owned>) -> Result<Vec<(K::Owned, V)>, Self::Error> {
         let row = |key: K::Owned| {
             let row = self.load(key.clone()).transpose()?;
