@@ -56,7 +56,6 @@ mod statistics;
 use crate::flat::Flat;
 pub use crate::scandump::{Dumped, LoadChunks, Loader};
 use crate::{CHUNK, chunks, or_abort, push, unpack_into};
-use alloc::format;
 use alloc::vec::Vec;
 use error::{InsertErrorKind, RedisBloomInsertError};
 use lanebloom::BuildError;
@@ -276,10 +275,8 @@ impl RedisBloom {
     fn grow(&mut self) -> Result<(), InsertErrorKind> {
         let last = self.newest().layout;
         if self.options & options::NO_SCALING != 0 {
-            return Err(InsertErrorKind::Full(format!(
-                "the filter does not scale, and has as many keys as its capacity of {}",
-                last.capacity
-            )));
+            let capacity = last.capacity;
+            return Err(InsertErrorKind::NonScaling { capacity });
         }
         // A product that overflows is too large either way.
         let capacity = last.capacity.saturating_mul(self.expansion.into());

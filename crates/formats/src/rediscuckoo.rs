@@ -301,8 +301,7 @@ impl RedisCuckoo {
     fn grow(&mut self) -> Result<(), InsertErrorKind> {
         let number = self.layers.len();
         if self.settings.expansion == 0 {
-            let why = "the filter does not grow, and no fingerprint found a free slot";
-            return Err(InsertErrorKind::Full(why.into()));
+            return Err(InsertErrorKind::NoFreeSlot);
         }
         if let Some(buckets) = self.settings.buckets_of(number) {
             let needed = self.memory_bytes() as u64 + buckets * u64::from(self.settings.bucket_size);
@@ -363,9 +362,7 @@ impl RedisCuckoo {
         if self.layers.len() < MOST_LAYERS {
             Ok(())
         } else {
-            Err(InsertErrorKind::Full(format!(
-                "the chain has {MOST_LAYERS} filters, and takes no more keys"
-            )))
+            Err(InsertErrorKind::MostFilters(MOST_LAYERS))
         }
     }
 

@@ -9,7 +9,7 @@ use counting::{BYTES, LIMIT, allocations};
 use lanebloom_formats::guava::Guava;
 use lanebloom_formats::guava::UnencodedChars;
 use lanebloom_formats::spark::Spark;
-use lanebloom_formats::{JavaBloom, JavaFormat, JavaKey, RedisBloom};
+use lanebloom_formats::{JavaBloom, JavaFormat, JavaKey, RedisBloom, RedisCuckoo};
 
 /// `put` inserts the string, and other keys that are made of it.
 fn never_allocates_for_a_key<F: JavaFormat>(put: impl Fn(&JavaBloom<F>, &String) -> bool)
@@ -105,6 +105,19 @@ fn a_redisbloom_filter_allocates_only_to_grow() {
     );
     assert_eq!((filter.info().items, filter.info().filters), (1000, 1));
     assert!(filter.insert_batch(&keys).is_ok() && filter.info().filters == 2);
+}
+
+#[test]
+fn a_refused_insert_allocates_nothing() {
+    let mut bloom = RedisBloom::builder().expected_keys(1).non_scaling().build().unwrap();
+    bloom.insert("a").unwrap();
+    assert_eq!(allocations(|| assert!(bloom.insert("b").unwrap_err().is_full())), 0);
+    for expansion in [0, 1] {
+        let builder = RedisCuckoo::builder().capacity(4).expansion(expansion);
+        let mut cuckoo = builder.build().unwrap();
+        while cuckoo.insert("a").is_ok() {}
+        assert_eq!(allocations(|| assert!(cuckoo.insert("a").unwrap_err().is_full())), 0);
+    }
 }
 
 /// Before the header was checked nothing is allocated for what it says, and then the bits that it

@@ -1,6 +1,5 @@
 //! The error of inserting into a filter of the module RedisBloom.
 
-use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 use lanebloom::BuildError;
@@ -18,8 +17,14 @@ pub struct RedisBloomInsertError {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum InsertErrorKind {
-    /// Why the filter takes no more keys.
-    Full(String),
+    /// A filter of the module's `BF` that does not scale.
+    NonScaling {
+        capacity: u64,
+    },
+    /// A filter of its `CF` that does not grow.
+    NoFreeSlot,
+    /// A chain of its `CF` with the most filters.
+    MostFilters(usize),
     OverLimit {
         needed: u64,
         limit: u64,
@@ -51,7 +56,8 @@ impl RedisBloomInsertError {
     /// ```
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(self.kind, InsertErrorKind::Full(_))
+        use InsertErrorKind::{MostFilters, NoFreeSlot, NonScaling};
+        matches!(self.kind, NonScaling { .. } | NoFreeSlot | MostFilters(_))
     }
 
     /// How many keys of the batch are in the filter: those before the first one that failed. 0 for
@@ -78,7 +84,16 @@ impl fmt::Display for RedisBloomInsertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "key {} was not inserted: ", self.inserted)?;
         match &self.kind {
-            InsertErrorKind::Full(why) => f.write_str(why),
+            InsertErrorKind::NonScaling { capacity } => write!(
+                f,
+                "the filter does not scale, and has as many keys as its capacity of {capacity}"
+            ),
+            InsertErrorKind::NoFreeSlot => {
+                f.write_str("the filter does not grow, and no fingerprint found a free slot")
+            }
+            InsertErrorKind::MostFilters(filters) => {
+                write!(f, "the chain has {filters} filters, and takes no more keys")
+            }
             InsertErrorKind::OverLimit { needed, limit } => write!(
                 f,
                 "with a further filter the chain would take {needed} bytes, more than its limit of {limit} bytes"
