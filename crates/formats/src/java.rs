@@ -163,6 +163,11 @@ pub trait FormatImpl: Copy + Default + Eq + fmt::Debug + fmt::Display + Send + S
     /// The bytes of a stream that say how long its header is.
     const HEADER_START: usize;
 
+    /// The sizing of a builder that is given a rate after this one.
+    fn sized_by_rate(sizing: Self::Sizing) -> Self::Sizing {
+        sizing
+    }
+
     /// The layout that the system's `create` chooses.
     fn solve(builder: &JavaBuilder<Self>) -> Result<Layout<Self>, BuildError>;
 

@@ -81,7 +81,8 @@ pub type Builder = JavaBuilder<Spark>;
 /// Only for Spark.
 impl Builder {
     /// The number of bits, which is rounded up to a multiple of 64, in place of a rate: Spark's
-    /// `numBits`. The number of hash functions follows from the bits per expected key.
+    /// `numBits`. The number of hash functions follows from the bits per expected key. It replaces
+    /// [`false_positive_rate`](JavaBuilder::false_positive_rate); of the two, the last call counts.
     ///
     /// ```
     /// use lanebloom_formats::SparkBloom;

@@ -23,7 +23,8 @@ impl<F: JavaFormat> JavaBuilder<F> {
     }
 
     /// The false-positive rate with the expected keys, between 0 and 1, both excluded: `fpp` of
-    /// Guava and Spark. 0.03 by default.
+    /// Guava and Spark. 0.03 by default. It replaces the number of bits of
+    /// [Spark's builder](crate::spark::Builder).
     ///
     /// ```
     /// let builder = lanebloom_formats::GuavaBloom::builder();
@@ -34,6 +35,7 @@ impl<F: JavaFormat> JavaBuilder<F> {
     #[doc(alias = "fpp")]
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
         self.rate = rate;
+        self.sizing = F::sized_by_rate(self.sizing);
         self
     }
 

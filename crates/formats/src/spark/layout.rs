@@ -57,17 +57,22 @@ impl FormatImpl for Spark {
     const REFUSES_ITSELF: bool = false;
     const HEADER_START: usize = INT;
 
+    fn sized_by_rate(_: Option<u64>) -> Option<u64> {
+        None
+    }
+
     fn solve(builder: &JavaBuilder<Self>) -> Result<Layout<Self>, BuildError> {
         let (keys, format) = (builder.keys as u64, builder.format);
+        if keys == 0 {
+            return Err(BuildError::new("the number of expected keys must be at least 1"));
+        }
         let bits = match builder.sizing {
             Some(bits) => bits,
             None => BuildError::check_rate(builder.rate).map(|()| optimal_bits(keys, builder.rate))?,
         };
         check_bits(bits, "Spark")?;
         let hash_functions = functions_by_bits(bits, keys);
-        let problem = if keys == 0 {
-            "the number of expected keys must be at least 1".into()
-        } else if bits == 0 {
+        let problem = if bits == 0 {
             format!("a Spark filter for {keys} keys must have at least 1 bit")
         } else if format.version == Version::V1 && format.seed != 0 {
             format!("a V1 filter has no seed, and cannot have {}", format.seed)

@@ -218,7 +218,9 @@ fn what_spark_refuses_is_an_error() {
         let error = |builder: Builder| builder.build().unwrap_err().to_string();
         let some = builder.clone().expected_keys(1000);
         assert_rates_are_checked(|rate| error(some.clone().false_positive_rate(rate)));
-        assert_eq!(error(builder.clone()), "the number of expected keys must be at least 1");
+        for builder in [builder.clone(), builder.clone().bits(64)] {
+            assert_eq!(error(builder), "the number of expected keys must be at least 1");
+        }
         let nothing = builder.clone().expected_keys(1);
         let message = "a Spark filter for 1 keys must have at least 1 bit";
         assert_eq!(error(nothing.clone().false_positive_rate(0.99)), message);
@@ -245,6 +247,15 @@ fn what_spark_refuses_is_an_error() {
         seeded.build().unwrap_err().to_string(),
         "a V1 filter has no seed, and cannot have 3"
     );
+}
+
+/// A rate and a number of bits replace each other.
+#[test]
+fn the_last_size_counts() {
+    let builder = SparkBloom::builder().expected_keys(1000);
+    let bits = |builder: Builder| builder.build().unwrap().bit_size();
+    assert_eq!(bits(builder.clone().false_positive_rate(0.01).bits(64)), 64);
+    assert_eq!(bits(builder.bits(64).false_positive_rate(0.01)), 9600);
 }
 
 /// Version, seed, bits and hash functions must be the same, for a merge, an intersection and
