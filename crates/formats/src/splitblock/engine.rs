@@ -14,9 +14,7 @@ use core::{array, fmt};
 use lanebloom::codec::Identity;
 use lanebloom::hash::FilterHasher;
 use lanebloom::internal::bounds::{Load, Scratch, Source};
-use lanebloom::internal::{
-    AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length, into_ok,
-};
+use lanebloom::internal::{AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length};
 use lanebloom::traits::{Engine, Insert, Union};
 use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
 
@@ -299,7 +297,10 @@ impl SplitBlock<Owned> {
         let Self { content, level } = self;
         match content.bits.fours_mut() {
             Some(blocks) => level.insert_all_mut(&mut blocks[..content.blocks.get()], access, hashes),
-            None => into_ok(self.insert_hashes(hashes)),
+            None => {
+                let Ok(changed) = self.insert_hashes(hashes);
+                changed
+            }
         }
     }
 }
