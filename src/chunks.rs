@@ -6,6 +6,7 @@ use crate::hash::{KeyHasher, one_by_one};
 use crate::kernel::Isa;
 use crate::kernel::plan::{AccessPlan, FEW, Plan};
 use crate::words::scratch::Scratch;
+use core::convert::Infallible;
 use core::ops::Range;
 
 /// Keys that are hashed at a time: 8 KiB of hashes on the stack.
@@ -32,12 +33,26 @@ pub trait Source {
     /// Calls `each(start, hashes)` for all hashes, in order, at most `most` at a time.
     #[inline(always)]
     fn for_each_chunk(&self, most: usize, mut each: impl FnMut(usize, &[u64])) {
+        let Ok(()) = self.try_for_each_chunk::<Infallible>(most, |start, hashes| {
+            each(start, hashes);
+            Ok(())
+        });
+    }
+
+    /// [`for_each_chunk`](Self::for_each_chunk) until `each` fails. What is left is not hashed.
+    #[inline(always)]
+    fn try_for_each_chunk<E>(
+        &self,
+        most: usize,
+        mut each: impl FnMut(usize, &[u64]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let (mut start, mut space) = (0, Scratch::<HASHED>::default());
         while start < self.len() {
             let hashes = self.hashes(start..self.len().min(start.saturating_add(most)), &mut space);
-            each(start, hashes);
+            each(start, hashes)?;
             start += hashes.len();
         }
+        Ok(())
     }
 }
 
@@ -105,6 +120,11 @@ pub(crate) fn tell(answer: &mut Answer<'_>, start: usize, bitmap: &[u64]) {
     if let Some(answer) = answer {
         answer(start, bitmap);
     }
+}
+
+/// Tells `false` for the hashes of a batch of `len` from number `start` on, the first refused one.
+pub(crate) fn tell_refused(answer: &mut Answer<'_>, start: usize, len: usize) {
+    (start..len).step_by(64).for_each(|at| tell(answer, at, &[0]));
 }
 
 /// Calls `each(start, hashes, bitmap)` for all hashes, in order, at most [`CHUNK`] at a time. The

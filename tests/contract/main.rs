@@ -5,7 +5,7 @@
 
 use lanebloom::internal::{Isa, instruction_sets};
 use lanebloom::traits::{Count, Engine, Insert, Remove, Union};
-use lanebloom::{BuildError, Filter, InsertError, KeyHasher};
+use lanebloom::{BuildError, Filter, Funnel, InsertError, KeyHasher, Sink};
 use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::{Owned, SplitBlock, Xxh64};
 use lanebloom_tests::filters::*;
@@ -13,6 +13,7 @@ use lanebloom_tests::{
     LENGTHS_THAT_DIFFER, STRESS_KEYS, assert_lengths_are_checked, filled, for_each_filter, hit_rate, lookups_agree,
     number, panic_message, places_differ, plain, together, within,
 };
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -612,12 +613,34 @@ fn fills<E: Engine + Count + Remove + Insert<Error = InsertError>, S: KeyHasher>
         assert!(error.is_full() && full >= 3000);
         assert_eq!((error.inserted(), filter.len()), (full, full));
     }
+    // What is behind a refused key is hashed no more, but for the chunk of it.
+    let hashed = Cell::new(0);
+    let counted: Vec<_> = content.iter().map(|&key| Counted { key, hashed: &hashed }).collect();
+    assert!(of(3000, &[]).insert_batch(&counted).is_err());
+    assert!(hashed.get() <= full + 1024, "{} of {full}", hashed.get());
+    hashed.set(0);
+    let mut new = vec![true; counted.len()];
+    assert!(of(3000, &[]).insert_batch_flagged(&counted, &mut new).is_err());
+    assert!(hashed.get() <= full + 1024, "{} of {full}", hashed.get());
     // Nothing is lost by what is refused, and what was moved can be removed; then there is room.
     let error = filter.insert(&content[full]).unwrap_err();
     assert!(error.is_full() && filter.len() == full);
     assert!(content[..full].iter().all(|key| filter.contains(key)));
     assert!(content[..full].iter().all(|key| filter.remove(key)));
     assert!(filter.is_empty() && filter.insert(&content[full]).is_ok());
+}
+
+/// A key that counts how often a key is hashed.
+struct Counted<'a> {
+    key: u64,
+    hashed: &'a Cell<usize>,
+}
+
+impl Funnel for Counted<'_> {
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.hashed.set(self.hashed.get() + 1);
+        self.key.funnel(into);
+    }
 }
 
 /// Each thread has keys of its own, in a filter so full that inserts move what others inserted.

@@ -7,7 +7,7 @@
 //! addresses, it took as long (4.8 and 13 ns for a lookup in L2, Emerald Rapids). Outside the
 //! caches the lines take the time.
 
-use crate::chunks::{Answer, Source, answered};
+use crate::chunks::{Answer, Source, answered, tell, tell_refused};
 use crate::codec::{
     AskHasher, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes,
     write_words,
@@ -390,25 +390,25 @@ impl<T: Slots> Insert for Bucketed<T> {
 
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, InsertError> {
         let access = self.access(AccessPlan::changes);
-        let mut refused = None;
-        let inserted = answered(source, &mut answer, |hashes, flags| {
-            if refused.is_some() {
-                return flags.fill(0);
-            }
+        let taken = source.try_for_each_chunk(usize::MAX, |before, hashes| {
+            let mut refused = Ok(());
             self.tiles(access, hashes, |start, addresses| {
                 for (i, address) in addresses.iter().enumerate() {
                     if let Err(kind) = insert_address(self, address) {
-                        refused = Some(kind);
-                        flags[start / 64] = (1 << i) - 1;
-                        flags[start / 64 + 1..].fill(0);
+                        let inserted = before + start + i;
+                        refused = Err(InsertError { kind, inserted });
+                        tell(&mut answer, before + start, &[(1 << i) - 1]);
                         return false;
                     }
                 }
-                flags[start / 64] = u64::MAX >> (64 - addresses.len());
+                tell(&mut answer, before + start, &[u64::MAX >> (64 - addresses.len())]);
                 true
             });
+            refused
         });
-        refused.map_or(Ok(inserted), |kind| Err(InsertError { kind, inserted }))
+        taken.map(|()| source.len()).inspect_err(|full| {
+            tell_refused(&mut answer, full.inserted, source.len());
+        })
     }
 
     fn refused_after(error: InsertError, before: usize) -> InsertError {

@@ -2,7 +2,7 @@
 //! are searched for in all. Growth is lock-free, argued at [`ChainState`].
 
 use super::steps::{Steps, Taken};
-use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell, unpack_into};
+use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell, tell_refused, unpack_into};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::methods::inserts::into_ok;
 use crate::filter::parts::layers::{contains_any, fill_of_all};
@@ -573,28 +573,21 @@ fn insert_source(
     most: usize,
     mut answer: Answer<'_>,
 ) -> Result<usize, InsertError> {
-    let (mut space, mut at, mut new) = (Scratch::<HASHED>::default(), 0, 0);
-    while at < source.len() {
-        let hashes = source.hashes(at..source.len().min(at + most), &mut space);
+    let mut new = 0;
+    let taken = source.try_for_each_chunk(most, |at, hashes| {
         // Clearing the space for a whole chunk takes longer than the work on few keys.
-        let inserted = if Plan::of_keys(hashes.len()).is_few() {
+        new += if Plan::of_keys(hashes.len()).is_few() {
             insert_chunk::<64, 1>(into, at, hashes, &mut answer)
         } else if hashes.len() <= HASHED {
             insert_chunk::<HASHED, { HASHED / 64 }>(into, at, hashes, &mut answer)
         } else {
             insert_chunk::<CHUNK, { CHUNK / 64 }>(into, at, hashes, &mut answer)
-        };
-        match inserted {
-            Ok(inserted) => new += inserted,
-            Err(full) => {
-                let left = (full.inserted..source.len()).step_by(64);
-                left.for_each(|at| tell(&mut answer, at, &[0]));
-                return Err(full);
-            }
-        }
-        at += hashes.len();
-    }
-    Ok(new)
+        }?;
+        Ok(())
+    });
+    taken.map(|()| new).inspect_err(|full: &InsertError| {
+        tell_refused(&mut answer, full.inserted, source.len());
+    })
 }
 
 impl Scalable {
