@@ -3,7 +3,7 @@
 //! chunk is asked here, since the last chunk of a batch may have few.
 
 use super::dispatch::Gather;
-use super::plan::{Ladder, Plan};
+use super::plan::Plan;
 use super::scalar::{few_bitmap, one_by_one};
 use super::{CounterChange, CounterKernels, Kernels, Lookups, two_lines};
 use crate::words::bits::{Bits, Hint, Lines, Load, OwnedRange};
@@ -60,56 +60,34 @@ impl<T: Load> Lookups<T> {
     #[inline(always)]
     pub(crate) fn contains_few_bitmap(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
         match plan {
-            // (A ladder of lookups in two lines has no plan between single calls and a tile.)
-            plan if plan.is_single() || matches!((plan, self.gather), (Plan::Few, Some(_))) => {
+            Plan::Single => {
                 // The last one first: to shift by a number that varies takes longer.
                 let mut found = 0;
                 let reversed = hashes.iter().rev().map(|hash| (*hash, ()));
                 self.contains_each(lines, reversed, |(), one| found = found << 1 | u64::from(one));
                 found
             }
-            Plan::Few | Plan::Groups if self.gather.is_none() => self.line_few(plan, lines, hashes),
-            _ => {
+            Plan::Tile | Plan::Pipeline => {
                 let mut found = [0];
-                self.contains_many(Plan::Tile, self.gather, lines, hashes, &mut found);
+                self.contains_many(plan, lines, hashes, &mut found);
                 found[0]
             }
+            few => self.line_few(few, lines, hashes),
         }
     }
 
     /// Whether each hash is found, as a bitmap.
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        self.contains_by(self.ladder, self.gather, lines, hashes, found);
-    }
-
-    /// By a ladder's plan. There is a gather if a key touches two of these lines.
-    #[inline(always)]
-    fn contains_by(
-        &self,
-        ladder: Ladder,
-        gather: Option<Gather>,
-        lines: Lines<'_, T>,
-        hashes: &[u64],
-        found: &mut [u64],
-    ) {
-        match ladder.plan(hashes.len()) {
-            plan @ (Plan::Tile | Plan::Pipeline) => self.contains_many(plan, gather, lines, hashes, found),
-            Plan::Single => found.fill(self.contains_few_bitmap(Plan::Single, lines, hashes)),
-            few => found.fill(self.line_few(few, lines, hashes)),
+        match self.ladder.plan(hashes.len()) {
+            plan @ (Plan::Tile | Plan::Pipeline) => self.contains_many(plan, lines, hashes, found),
+            few => found.fill(self.contains_few_bitmap(few, lines, hashes)),
         }
     }
 
     #[inline]
-    fn contains_many(
-        &self,
-        plan: Plan,
-        gather: Option<Gather>,
-        lines: Lines<'_, T>,
-        hashes: &[u64],
-        found: &mut [u64],
-    ) {
-        match gather {
+    fn contains_many(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        match self.gather {
             None => self.line_many(lines, hashes, found),
             Some(gather) => self.two_lines_contain(plan, gather, lines, hashes, found),
         }
@@ -129,8 +107,11 @@ impl<T: Load> Lookups<T> {
 /// In one line of each hash, the only one or one of two.
 impl<T: Load> Lookups<T> {
     #[inline(never)]
-    fn line_contains_hashes(&self, line: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        self.contains_by(self.line_ladder, None, line, hashes, found);
+    fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        match self.line_ladder.plan(hashes.len()) {
+            Plan::Tile | Plan::Pipeline => self.line_many(lines, hashes, found),
+            few => found.fill(self.line_few(few, lines, hashes)),
+        }
     }
 
     /// By the function for a few, in groups if that is the plan.
@@ -216,7 +197,7 @@ impl Kernels {
                 self.insert_many(plan, bits, hashes, &mut changed);
                 changed[0]
             }
-            _ if self.looks_first() => self.look_up_and_insert(plan, bits, hashes),
+            _ if self.looks_first() => self.look_up_and_insert(bits, hashes),
             _ => few_bitmap(
                 hashes,
                 &bits.shared(),
@@ -237,7 +218,8 @@ impl Kernels {
 
     /// A hash that is found needs no insert. Of equal ones that are not, the first sets the bits.
     #[inline]
-    fn look_up_and_insert(&self, plan: Plan, bits: &Bits, hashes: &[u64]) -> u64 {
+    fn look_up_and_insert(&self, bits: &Bits, hashes: &[u64]) -> u64 {
+        let plan = self.lookups.ladder.plan(hashes.len());
         let found = self.lookups.contains_few_bitmap(plan, bits.shared(), hashes);
         let mut missing = !found & !(u64::MAX << hashes.len());
         let mut changed = 0;

@@ -225,7 +225,7 @@ impl Ladder {
     /// MiB, four new keys, one by one and as a batch: two words 53 and 52 ns, four words 89 and 62.
     /// Four present ones: 14 and 22, 29 and 27. Eight new ones of two words: 50 and 32.)
     pub(super) const fn of_inserts(traits: Traits) -> Self {
-        let (lookups, line) = (Self::of_lookups(traits), Self::of_line(traits));
+        let lookups = Self::of_lookups(traits);
         let few = match (traits.is_inlined, is_cached(traits.bytes)) {
             _ if IS_CHECKED => FEW_INSERTS,
             (_, true) if lookups.few > IN_GROUPS => IN_GROUPS,
@@ -240,12 +240,8 @@ impl Ladder {
         };
         Self {
             few,
-            // Where a lookup comes first, a few are looked up by groups as those of lookups.
-            groups: match (traits.looks_first, traits.has_two_lines) {
-                (true, false) => line.groups,
-                (true, true) => lookups.few,
-                (false, _) => tile,
-            },
+            // (Where a lookup comes first, its own ladder has the plan of a few.)
+            groups: tile,
             tile,
             pipeline: FEWEST_INSERTS_IN_A_PIPELINE,
         }
