@@ -23,23 +23,7 @@ pub(crate) fn taken<T>(answer: Result<T, InsertError>) -> Result<(), InsertError
 #[macro_export]
 macro_rules! inserts {
     ($filter:ident: $engine:ty) => {
-        /// [`insert_all`](Self::insert_all).
-        #[doc = $crate::example!("mut filter" = "lanebloom::" $filter "with_capacity(1000, 0.01)";
-            "filter.extend([\"a\", \"b\"]);",
-            "(&filter).extend(0..10u32);",
-            "assert!(filter.contains(\"b\") && filter.contains(&9u32));")]
-        impl<K: $crate::Funnel, S: $crate::KeyHasher> Extend<K> for $filter<S> {
-            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-                self.insert_all(keys);
-            }
-        }
-
-        impl<K: $crate::Funnel, S: $crate::KeyHasher> Extend<K> for &$filter<S> {
-            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-                self.insert_all(keys);
-            }
-        }
-
+        $crate::inserts! { extends "lanebloom::", $filter for [S: $crate::KeyHasher] $filter<S> }
         $crate::inserts! { "lanebloom::", $filter for [S: $crate::KeyHasher] $filter<S>, [S] $crate::Filter<$engine, S>;
         $engine => bool, usize, $crate::internal::into_ok;
         "The answer is `false` for a key that is there, and by chance for a new one, at the false-positive \
@@ -53,6 +37,25 @@ exactly one thread gets it.) `false` ends in an `Acquire`, like a lookup's `true
         $engine => $answer, $total, $by;
         "Fails if the filter is full, or if the key was inserted as often as it can be. The filter \
 loses nothing.", "?", $again }
+    };
+
+    (extends $krate:literal, $filter:ident for [$($hashes:tt)*] $keyed:ty) => {
+        /// [`insert_all`](Self::insert_all).
+        #[doc = $crate::example!("mut filter" = $krate $filter "with_capacity(1000, 0.01)";
+            "filter.extend([\"a\", \"b\"]);",
+            "(&filter).extend(0..10u32);",
+            "assert!(filter.contains(\"b\") && filter.contains(&9u32));")]
+        impl<K: $crate::Funnel, $($hashes)*> Extend<K> for $keyed {
+            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+                self.insert_all(keys);
+            }
+        }
+
+        impl<K: $crate::Funnel, $($hashes)*> Extend<K> for &$keyed {
+            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+                self.insert_all(keys);
+            }
+        }
     };
 
     ($krate:literal, $filter:ident for [$($hashes:tt)*] $keyed:ty, [$($any:tt)*] $hashed:ty;

@@ -236,6 +236,7 @@ macro_rules! sets {
     };
 
     ($krate:literal, $filter:ident: $engine:ty, $sized:literal, $other:literal, $says:literal) => {
+        $crate::inserts! { extends $krate, $filter for [] $filter }
         $crate::inserts! { $krate, $filter for [] $filter, [] $filter; $engine => bool, usize, $crate::internal::into_ok; $says, "", "false" }
         $crate::unions! { $krate, $filter for [] $filter; $engine, "", $other }
         $crate::sets! { $krate, $filter for [] $filter; $engine, $sized, estimates }

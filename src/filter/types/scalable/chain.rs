@@ -2,7 +2,7 @@
 //! are searched for in all. Growth is lock-free, argued at [`ChainState`].
 
 use super::steps::{Steps, Taken};
-use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell, tell_refused, unpack_into};
+use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell_refused, unpack_into};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::methods::inserts::into_ok;
 use crate::filter::parts::layers::{contains_any, fill_of_all};
@@ -15,7 +15,6 @@ use crate::geometry::layout::Layout;
 use crate::geometry::sizing::Cell;
 use crate::kernel::{Isa, Plan};
 use crate::words::once::OnceBox;
-use crate::words::scratch::Scratch;
 use crate::words::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::format;
