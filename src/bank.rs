@@ -144,7 +144,7 @@ use alloc::format;
 use alloc::string::String;
 use core::error::Error;
 use core::fmt;
-use rows::{Places, WORD};
+use rows::{Columns, Places, WORD};
 
 /// Many Bloom filters of one shape, side by side: the methods that read them.
 ///
@@ -452,12 +452,11 @@ impl<R: Rows, S> Bank<R, S> {
 
     /// The columns in use, in ascending order.
     pub fn columns_in_use(&self) -> impl Iterator<Item = usize> + '_ {
-        let words = self.rows.in_use().iter().enumerate();
-        words.flat_map(|(i, word)| {
+        Columns::of(self.rows.in_use().iter().map(|word| {
             let word = word.load();
             acquire();
-            rows::columns_of(i, word)
-        })
+            word
+        }))
     }
 
     /// The number of keys for which each filter is sized.

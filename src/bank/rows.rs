@@ -10,7 +10,6 @@ use crate::words::bits::Hint;
 use crate::words::scratch::Scratch;
 use core::array;
 use core::hint::black_box;
-use core::iter;
 
 /// Columns of a word.
 pub(crate) const WORD: usize = 64;
@@ -256,17 +255,41 @@ pub(crate) fn add_rows(block: &mut [u64], width: usize, first: usize, squares: &
 /// assert!(columns(&[1 << 3, 0, 0b11]).eq([3, 128, 129]));
 /// ```
 pub fn columns(bitmap: &[u64]) -> impl Iterator<Item = usize> + Clone {
-    let words = bitmap.iter().enumerate();
-    words.flat_map(|(i, word)| columns_of(i, *word))
+    Columns::of(bitmap.iter().copied())
 }
 
-/// The columns of word `i` of a bitmap.
-pub(super) fn columns_of(i: usize, mut word: u64) -> impl Iterator<Item = usize> + Clone {
-    iter::from_fn(move || {
-        let bit = word.trailing_zeros() as usize;
-        word &= word.wrapping_sub(1);
-        (bit < WORD).then_some(WORD * i + bit)
-    })
+/// The columns of a bitmap of these words.
+#[derive(Clone)]
+pub(super) struct Columns<W> {
+    words: W,
+    /// The number of columns of the words that were read.
+    read: usize,
+    /// The bits of the last word that are not returned yet.
+    left: u64,
+}
+
+impl<W> Columns<W> {
+    #[inline]
+    pub(super) fn of(words: W) -> Self {
+        let (read, left) = (0, 0);
+        Self { words, read, left }
+    }
+}
+
+/// (`flat_map` over the bits of each word takes two to five times as long.)
+impl<W: Iterator<Item = u64>> Iterator for Columns<W> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.left == 0 {
+            self.left = self.words.next()?;
+            self.read += WORD;
+        }
+        let column = self.read - WORD + self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
+        Some(column)
+    }
 }
 
 #[cfg(all(test, not(lanebloom_loom)))]

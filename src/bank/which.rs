@@ -1,6 +1,6 @@
 //! Lookups in a bank: the columns that may hold a key.
 
-use super::rows::{WORD, columns_of};
+use super::rows::{Columns, WORD};
 use super::{Bank, Rows};
 use crate::chunks::{HashedKeys, Source, assert_bitmap_length};
 use crate::funnel::Funnel;
@@ -9,6 +9,7 @@ use crate::hash::KeyHasher;
 use crate::kernel::plan::AccessPlan;
 use crate::words::bits::{Hint, Load, acquire_if};
 use crate::words::scratch::Scratch;
+use core::ops::Range;
 
 /// Words of a bitmap that an iterator reads at a time: 1,024 columns.
 const CHUNK: usize = 16;
@@ -26,7 +27,8 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
     /// The columns that may hold `key`, in ascending order. A column that is not returned certainly
     /// does not.
     ///
-    /// The iterator reads the rows of 1,024 columns at a time, when it reaches them.
+    /// The iterator reads the rows of 1,024 columns at a time, when it reaches them. It may not
+    /// outlive what `K` borrows: if that must go first, take `which_hash(bank.hash(key))`.
     ///
     /// ```
     /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
@@ -160,12 +162,14 @@ impl<R: Rows, S> Bank<R, S> {
         let mut starts = Scratch::default();
         self.places.starts(hash, &mut starts);
         let width = self.columns / WORD;
-        (0..width).step_by(CHUNK).flat_map(move |first| {
-            let mut chunk = [0; CHUNK];
-            let starts = starts.first(self.places.rows());
-            self.and(first, starts, &mut chunk[..CHUNK.min(width - first)]);
-            (first..).zip(chunk).flat_map(|(i, word)| columns_of(i, word))
-        })
+        let mut chunk = [0; CHUNK];
+        Columns::of((0..width).map(move |i| {
+            if i % CHUNK == 0 {
+                let starts = starts.first(self.places.rows());
+                self.and(i, starts, &mut chunk[..CHUNK.min(width - i)]);
+            }
+            chunk[i % CHUNK]
+        }))
     }
 
     /// [`which_into`](Bank::which_into) by hash.
@@ -184,21 +188,23 @@ impl<R: Rows, S> Bank<R, S> {
     /// [`any`](Bank::any) by hash.
     #[must_use]
     pub fn any_hash(&self, hash: u64) -> bool {
-        self.which_hash(hash).next().is_some()
+        let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
+        let starts = self.places.starts(hash, &mut space);
+        self.chunks()
+            .any(|words| self.and(words.start, starts, &mut chunk[..words.len()]))
     }
 
     /// [`count`](Bank::count) by hash.
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> usize {
-        let mut space = Scratch::default();
+        let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
         let starts = self.places.starts(hash, &mut space);
-        let (mut chunk, mut count) = ([0; CHUNK], 0);
-        for first in (0..self.columns / WORD).step_by(CHUNK) {
-            let chunk = &mut chunk[..CHUNK.min(self.columns / WORD - first)];
-            self.and(first, starts, chunk);
-            count += chunk.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-        }
-        count
+        let counts = self.chunks().map(|words| {
+            let chunk = &mut chunk[..words.len()];
+            self.and(words.start, starts, chunk);
+            chunk.iter().map(|word| word.count_ones() as usize).sum::<usize>()
+        });
+        counts.sum()
     }
 
     /// [`contains`](Bank::contains) by hash.
@@ -216,6 +222,14 @@ impl<R: Rows, S> Bank<R, S> {
         let found = all >> (column % WORD) & 1 == 1;
         acquire_if(found);
         found
+    }
+
+    /// The words of a bitmap in chunks.
+    fn chunks(&self) -> impl Iterator<Item = Range<usize>> + use<R, S> {
+        let width = self.columns / WORD;
+        (0..width)
+            .step_by(CHUNK)
+            .map(move |first| first..width.min(first + CHUNK))
     }
 
     /// Writes to `out` the words of a bitmap from `first` on, for the rows of a hash; returns
