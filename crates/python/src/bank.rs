@@ -472,6 +472,14 @@ impl FilterBank {
         Self::of(copy, self.names.clone(), self.key(py))
     }
 
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.copy(py)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        self.copy(py)
+    }
+
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> bool {
         let other = other.get();
         ptr::eq(self, other)

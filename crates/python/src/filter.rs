@@ -463,6 +463,14 @@ impl Filter {
         self.with(py, py.detach(|| self.any.copy())?)
     }
 
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.copy(py)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.copy(py)
+    }
+
     fn __or__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let other = other.get();
         let united = py.detach(|| {

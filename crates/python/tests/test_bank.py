@@ -1,13 +1,14 @@
 """FilterBank: many filters, asked with one key at once."""
 
 import array
+import copy
 import pickle
 import random
 
 import pytest
 
 import lanebloom
-from common import ROOT, SECRET, command, copies, damaged, is_refused, needs_command, options, steps_beside
+from common import ROOT, SECRET, Length, command, copies, damaged, is_refused, needs_command, options, steps_beside
 from lanebloom import Bitmap, BloomFilter, CuckooFilter, Filter, FilterBank
 
 MAKERS = [
@@ -198,6 +199,12 @@ def test_pickles_keep_the_function():
     bank.add(3, [1, 2])
     for other in pickle.loads(pickle.dumps(bank)), bank.copy():
         assert other.which([5, 6]) == [3]
+
+
+def test_copies_share_the_function():
+    bank = FilterBank(64, 10, key=Length())
+    bank.add(3, [1, 2])
+    assert all(other.which([5, 6]) == [3] for other in (bank.copy(), copy.copy(bank), copy.deepcopy(bank)))
 
 
 def test_filters_and_banks_are_told_apart():

@@ -1,5 +1,6 @@
 """Files, bytes, pickles and copies; files of the Rust crate and of the command; hostile bytes."""
 
+import copy
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ from lanebloom import (
     SplitBlockBloomFilter,
     WindowedBloomFilter,
 )
-from common import ROOT, SECRET, command, copies, damaged, needs_command, options
+from common import ROOT, SECRET, Length, command, copies, damaged, needs_command, options
 from test_sets import MAKERS, ident, of
 
 KEYS = [3, 7, 900]
@@ -50,6 +51,12 @@ def test_pickles_keep_the_function_and_the_bytes_of_integers():
         f.add(5)
         assert 5 in pickle.loads(pickle.dumps(f)) and b"\5\0\0\0" in pickle.loads(pickle.dumps(f))
         assert 5 in make.from_bytes(f.to_bytes(), int_bytes=4) and 5 not in make.from_bytes(f.to_bytes())
+
+
+def test_copies_share_the_function():
+    f = BloomFilter(10, key=Length())
+    f.add([1, 2])
+    assert all([5, 6] in g for g in (f.copy(), copy.copy(f), copy.deepcopy(f)))
 
 
 def test_a_secret_is_needed_to_load():
