@@ -3,7 +3,7 @@
 use crate::engine::{Foreign, VIEW, build_error};
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
-use lanebloom::{AnyFilter, BloomView, IncompatibleError, SipHash13, Statistics};
+use lanebloom::{AnyFilter, BloomView, BuildError, IncompatibleError, SipHash13, Statistics};
 use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -50,15 +50,28 @@ fn different() -> PyErr {
     )
 }
 
-/// An exception for bytes that are no filter.
+/// An exception for bytes that are no filter, or for which there is no memory.
 pub(crate) fn unreadable(error: impl Error + 'static) -> PyErr {
-    let mut causes = iter::successors(Some(&error as &(dyn Error + 'static)), |&cause| cause.source());
-    let io = causes.find_map(|cause| cause.downcast_ref::<io::Error>());
-    match io.map(|io| (io.raw_os_error(), io.kind())) {
-        Some((Some(code), _)) => io::Error::from_raw_os_error(code).into(),
-        Some((None, io::ErrorKind::OutOfMemory)) => PyMemoryError::new_err(error.to_string()),
-        _ => PyValueError::new_err(error.to_string()),
+    let causes = || iter::successors(Some(&error as &(dyn Error + 'static)), |&cause| cause.source());
+    let io = causes().find_map(|cause| cause.downcast_ref::<io::Error>());
+    if let Some(code) = io.and_then(io::Error::raw_os_error) {
+        return io::Error::from_raw_os_error(code).into();
     }
+    let is_out_of_memory = io.is_some_and(|io| io.kind() == io::ErrorKind::OutOfMemory)
+        || causes().any(|cause| cause.downcast_ref().is_some_and(BuildError::is_out_of_memory));
+    if is_out_of_memory {
+        PyMemoryError::new_err(error.to_string())
+    } else {
+        PyValueError::new_err(error.to_string())
+    }
+}
+
+/// Where a filter is read.
+pub(crate) enum Source<'a> {
+    /// All of its bytes.
+    Bytes(&'a [u8]),
+    /// A file, and the most memory that the filter may take.
+    File(&'a mut dyn Read, usize),
 }
 
 impl Any {
@@ -310,22 +323,28 @@ impl Any {
         }
     }
 
-    /// Reads a snapshot of lanebloom's and nothing else: what takes more than `max_bytes` of memory
-    /// is an error.
-    pub(crate) fn read(reader: &mut dyn Read, secret: Option<SipHash13>, max_bytes: usize) -> PyResult<Self> {
-        let (header, mut reader) = peek(reader)?;
-        let advice = match header.kind {
-            Kind::Bloom | Kind::Scalable | Kind::Windowed | Kind::Cuckoo | Kind::Static | Kind::Bitmap => {
-                let hasher = hasher_of(&header, secret)?;
-                let filter = AnyFilter::read_from_with(&mut reader, max_bytes, hasher).map_err(unreadable)?;
-                nothing_more(reader)?;
-                return Ok(Self::Own(filter));
-            }
-            Kind::Bank => "which FilterBank.load and FilterBank.from_bytes read",
-            _ => "which has no class in Python",
+    /// Reads a snapshot of lanebloom's and nothing else.
+    pub(crate) fn read(source: Source<'_>, secret: Option<SipHash13>) -> PyResult<Self> {
+        let hasher = |header: SnapshotHeader| {
+            let advice = match header.kind {
+                Kind::Bloom | Kind::Scalable | Kind::Windowed | Kind::Cuckoo | Kind::Static | Kind::Bitmap => {
+                    return hasher_of(&header, secret);
+                }
+                Kind::Bank => "which FilterBank.load and FilterBank.from_bytes read",
+                _ => "which has no class in Python",
+            };
+            let kind = header.kind;
+            Err(PyValueError::new_err(format!("a snapshot of kind {kind}, {advice}")))
         };
-        let kind = header.kind;
-        Err(PyValueError::new_err(format!("a snapshot of kind {kind}, {advice}")))
+        let filter = match source {
+            Source::Bytes(bytes) => whole(AnyFilter::from_bytes_with(bytes, hasher(peek(bytes)?.0)?)),
+            Source::File(file, most) => {
+                let (header, mut file) = peek(file)?;
+                let filter = AnyFilter::read_from_with(&mut file, most, hasher(header)?);
+                whole(filter.map(|filter| (filter, file)))
+            }
+        };
+        filter.map(Self::Own)
     }
 }
 
@@ -381,49 +400,53 @@ pub(crate) fn hasher_of(header: &SnapshotHeader, secret: Option<SipHash13>) -> P
     }
 }
 
-/// The memory that a filter of these bytes may take. A window stores only those of its generations,
-/// 64 at most, that have keys.
-pub(crate) fn read_limit(bytes: &[u8]) -> usize {
-    bytes.len().saturating_mul(64)
-}
-
-/// Fails if there are more bytes.
-fn nothing_more(mut reader: impl Read) -> PyResult<()> {
-    if reader.read(&mut [0])? == 0 {
-        return Ok(());
+/// What was read, if nothing follows it.
+fn whole<T>(read: Result<(T, impl Read), impl Error + 'static>) -> PyResult<T> {
+    let (filter, mut rest) = read.map_err(unreadable)?;
+    if rest.read(&mut [0])? == 0 {
+        return Ok(filter);
     }
     Err(PyValueError::new_err("there are bytes after the filter's"))
 }
 
-/// A filter of Guava that takes at most `max_bytes` of memory.
-pub(crate) fn guava(mut reader: &mut dyn Read, int_bytes: usize, max_bytes: usize) -> PyResult<Any> {
-    let filter = GuavaBloom::read_from(&mut reader, max_bytes).map_err(unreadable)?;
-    nothing_more(reader)?;
-    Ok(Any::Guava(Foreign { filter, int_bytes }))
+/// A filter of Guava.
+pub(crate) fn guava(source: Source<'_>, int_bytes: usize) -> PyResult<Any> {
+    let filter = match source {
+        Source::Bytes(bytes) => whole(GuavaBloom::from_bytes(bytes)),
+        Source::File(mut file, most) => whole(GuavaBloom::read_from(&mut file, most).map(|filter| (filter, file))),
+    };
+    filter.map(|filter| Any::Guava(Foreign { filter, int_bytes }))
 }
 
-/// A filter of Spark that takes at most `max_bytes` of memory.
-pub(crate) fn spark(mut reader: &mut dyn Read, max_bytes: usize) -> PyResult<Any> {
-    let filter = SparkBloom::read_from(&mut reader, max_bytes).map_err(unreadable)?;
-    nothing_more(reader)?;
-    Ok(Any::Spark(Foreign { filter, int_bytes: 8 }))
+/// A filter of Spark.
+pub(crate) fn spark(source: Source<'_>) -> PyResult<Any> {
+    let filter = match source {
+        Source::Bytes(bytes) => whole(SparkBloom::from_bytes(bytes)),
+        Source::File(mut file, most) => whole(SparkBloom::read_from(&mut file, most).map(|filter| (filter, file))),
+    };
+    filter.map(|filter| Any::Spark(Foreign { filter, int_bytes: 8 }))
 }
 
-/// A filter of Parquet, of at most `max_bytes`; if `is_prefix`, the bytes may go on after it.
-pub(crate) fn split_block(reader: &mut dyn Read, int_bytes: usize, max_bytes: usize, is_prefix: bool) -> PyResult<Any> {
-    let mut bytes = Vec::new();
-    reader
-        .take((max_bytes as u64).saturating_add(1))
-        .read_to_end(&mut bytes)?;
-    if bytes.len() > max_bytes {
-        return Err(PyValueError::new_err(format!(
-            "the file has more than max_bytes={max_bytes}"
-        )));
-    }
+/// A filter of Parquet; if `is_prefix`, the bytes may go on after it.
+pub(crate) fn split_block(source: Source<'_>, int_bytes: usize, is_prefix: bool) -> PyResult<Any> {
+    let mut read = Vec::new();
+    let bytes = match source {
+        Source::Bytes(bytes) => bytes,
+        Source::File(file, most) => {
+            let mut file = file.take((most as u64).saturating_add(1));
+            file.read_to_end(&mut read).map_err(unreadable)?;
+            if read.len() > most {
+                return Err(PyValueError::new_err(format!(
+                    "the file has more than max_bytes={most}"
+                )));
+            }
+            &read
+        }
+    };
     let filter = if is_prefix {
-        SplitBlockBloom::from_parquet_prefix(&bytes).map(|(filter, _)| filter)
+        SplitBlockBloom::from_parquet_prefix(bytes).map(|(filter, _)| filter)
     } else {
-        SplitBlockBloom::from_parquet(&bytes)
+        SplitBlockBloom::from_parquet(bytes)
     };
     let filter = filter.map_err(unreadable)?;
     Ok(Any::SplitBlock(Foreign { filter, int_bytes }))

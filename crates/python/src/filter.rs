@@ -2,7 +2,7 @@
 
 mod classes;
 
-use crate::any::{Any, each, hasher_note, read_limit, secret_of};
+use crate::any::{Any, Source, each, hasher_note, secret_of};
 use crate::arguments::{FilePath, Number, SecretKey, of_file, open};
 use crate::arrow::ArrowAnswers;
 use crate::engine::Engine;
@@ -15,7 +15,7 @@ use lanebloom::codec::replace_file;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyTuple, PyType};
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::sync::Arc;
 
 /// What all filters share: a set of keys that says "certainly not" or "probably".
@@ -228,11 +228,10 @@ impl Filter {
     pub(crate) fn read_data(
         data: &Bound<'_, PyAny>,
         key: Option<Py<PyAny>>,
-        read: impl FnOnce(&mut dyn Read, usize) -> PyResult<Any>,
+        read: impl FnOnce(Source<'_>) -> PyResult<Any>,
     ) -> PyResult<Py<PyAny>> {
         let buffer = Buffer::of(data)?;
-        let limit = read_limit(buffer.bytes());
-        Self::new(read(&mut buffer.bytes(), limit)?, key).into_object(data.py())
+        Self::new(read(Source::Bytes(buffer.bytes()))?, key).into_object(data.py())
     }
 
     /// The filter that `read` reads in a file.
@@ -241,10 +240,10 @@ impl Filter {
         path: FilePath,
         max_bytes: Option<Number<usize>>,
         key: Option<Py<PyAny>>,
-        read: impl FnOnce(&mut dyn Read, usize) -> PyResult<Any> + Send,
+        read: impl FnOnce(Source<'_>) -> PyResult<Any> + Send,
     ) -> PyResult<Py<PyAny>> {
-        let limit = max_bytes.map_or(usize::MAX, |most| most.0);
-        let any = py.detach(|| read(&mut BufReader::new(open(&path.0)?), limit))?;
+        let most = max_bytes.map_or(usize::MAX, |most| most.0);
+        let any = py.detach(|| read(Source::File(&mut BufReader::new(open(&path.0)?), most)))?;
         Self::new(any, key).into_object(py)
     }
 
@@ -551,7 +550,7 @@ impl Filter {
         secret: Option<SecretKey>,
         key: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let read = |reader: &mut dyn Read, limit| Any::read(reader, secret.map(|key| key.0), limit);
+        let read = |bytes: Source<'_>| Any::read(bytes, secret.map(|key| key.0));
         Self::of_class(cls, Self::read_data(data, key, read)?)
     }
 
@@ -572,7 +571,7 @@ impl Filter {
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        let read = |reader: &mut dyn Read, limit| Any::read(reader, secret.map(|key| key.0), limit);
+        let read = |file: Source<'_>| Any::read(file, secret.map(|key| key.0));
         Self::of_class(cls, Self::read_file(cls.py(), path, max_bytes, key, read)?)
     }
 

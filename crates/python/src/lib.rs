@@ -56,11 +56,11 @@ mod _lanebloom {
             let bank = FilterBank::from_bytes(data, secret, key)?;
             return Ok(Py::new(data.py(), bank)?.into_any());
         }
-        Filter::read_data(data, key, |reader, limit| match class {
-            "GuavaBloomFilter" => guava(reader, int_bytes.0, limit),
-            "SparkBloomFilter" => spark(reader, limit),
-            "SplitBlockBloomFilter" => split_block(reader, int_bytes.0, limit, false),
-            _ => Any::read(reader, secret.map(|key| key.0), limit),
+        Filter::read_data(data, key, |bytes| match class {
+            "GuavaBloomFilter" => guava(bytes, int_bytes.0),
+            "SparkBloomFilter" => spark(bytes),
+            "SplitBlockBloomFilter" => split_block(bytes, int_bytes.0, false),
+            _ => Any::read(bytes, secret.map(|key| key.0)),
         })
     }
 

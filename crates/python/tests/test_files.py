@@ -5,6 +5,8 @@ import hashlib
 import json
 import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -39,6 +41,15 @@ def test_bytes_files_pickles_and_copies_come_back(make, tmp_path):
         assert type(g) is type(f) and g == f and g.secret == f.secret
         assert 7 in g and 8 not in g
         assert g.add(8) and 8 not in f
+        if isinstance(g, ScalableBloomFilter):
+            g.update(range(100_000))
+
+
+def test_copies_keep_the_limit_of_growth(tmp_path):
+    f = ScalableBloomFilter(100, max_bytes=5000)
+    for g in copies(f, tmp_path / "filter", [Filter]):
+        with pytest.raises(ValueError, match="limit of 5000 bytes"):
+            g.update(range(100_000))
 
 
 def test_pickles_keep_the_function_and_the_bytes_of_integers():
@@ -152,6 +163,30 @@ def test_limits_of_memory(tmp_path):
         with pytest.raises(ValueError, match="1000|1_000|limit"):
             type(f).load(path, max_bytes=1000)
         assert type(f).load(path, max_bytes=10_000_000) == f
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("name", ["BloomFilter", "GuavaBloomFilter", "SparkBloomFilter", "SplitBlockBloomFilter"])
+def test_bytes_need_memory_for_one_filter(name):
+    program = f"""
+import resource
+from lanebloom import {name}
+
+def leave(room):
+    size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + room, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+data = {name}(30_000_000).to_bytes()
+leave(len(data) // 2)
+try:
+    {name}.from_bytes(data)
+except MemoryError:
+    leave(len(data) * 3 // 2)
+    {name}.from_bytes(data)
+else:
+    raise SystemExit("there was room for it")
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_class_loads_its_own_kind_only():

@@ -350,7 +350,7 @@ impl GuavaBloomFilter {
     #[staticmethod]
     #[pyo3(signature = (data, /, *, int_bytes=IntBytes(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
     fn from_bytes(data: &Bound<'_, PyAny>, int_bytes: IntBytes, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        Filter::read_data(data, key, |reader, limit| guava(reader, int_bytes.0, limit))
+        Filter::read_data(data, key, |bytes| guava(bytes, int_bytes.0))
     }
 
     /// Read a file that Java or save() wrote.
@@ -363,9 +363,7 @@ impl GuavaBloomFilter {
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        Filter::read_file(py, path, max_bytes, key, |reader, limit| {
-            guava(reader, int_bytes.0, limit)
-        })
+        Filter::read_file(py, path, max_bytes, key, |file| guava(file, int_bytes.0))
     }
 }
 
@@ -473,9 +471,7 @@ impl SplitBlockBloomFilter {
         key: Option<Py<PyAny>>,
         prefix: bool,
     ) -> PyResult<Py<PyAny>> {
-        Filter::read_data(data, key, |reader, limit| {
-            split_block(reader, int_bytes.0, limit, prefix)
-        })
+        Filter::read_data(data, key, |bytes| split_block(bytes, int_bytes.0, prefix))
     }
 
     /// Read a file that save() wrote.
@@ -488,7 +484,6 @@ impl SplitBlockBloomFilter {
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        let read = |reader: &mut dyn std::io::Read, limit| split_block(reader, int_bytes.0, limit, false);
-        Filter::read_file(py, path, max_bytes, key, read)
+        Filter::read_file(py, path, max_bytes, key, |file| split_block(file, int_bytes.0, false))
     }
 }
