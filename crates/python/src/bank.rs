@@ -382,6 +382,24 @@ impl FilterBank {
         Ok((numbers(py, &rows)?, numbers(py, &found)?))
     }
 
+    /// Whether any column may have a key.
+    ///
+    /// >>> bank = FilterBank(64, 1000, 1e-6)
+    /// >>> bank.add(3, "ann")
+    /// True
+    /// >>> bank.any("ann"), bank.any("eve"), bank.count("ann"), bank.count("eve")
+    /// (True, False, 1, 0)
+    fn any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let hash = self.hash(key)?;
+        Ok(self.with(key.py(), |bank| bank.any_hash(hash)))
+    }
+
+    /// The number of columns that may have a key.
+    fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let hash = self.hash(key)?;
+        Ok(self.with(key.py(), |bank| bank.count_hash(hash)))
+    }
+
     /// Whether a column may have a key.
     fn contains(&self, column: Number<usize>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.check(key.py(), column.0)?;

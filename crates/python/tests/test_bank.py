@@ -44,6 +44,7 @@ def test_a_key_is_in_its_columns_and_in_few_others(make):
     for key in range(1200):
         found = bank.which(f"key {key}")
         assert found == sorted(found) and set(expected(key)) <= set(found)
+        assert bank.any(f"key {key}") == bool(found) and bank.count(f"key {key}") == len(found)
         wrong += len(found) - len(expected(key))
     assert wrong <= 8
     assert bank.contains(7, "key 14") and not bank.contains(7, "key 15") and not bank.contains(0, "key 0")

@@ -638,6 +638,17 @@ class FilterBank:
         >>> [(int(row), int(column)) for row, column in zip(rows, columns)]
         [(1, 3), (1, 7), (2, 3)]
         """
+    def any(self, key: Any) -> bool:
+        """Whether any column may have a key.
+
+        >>> bank = FilterBank(64, 1000, 1e-6)
+        >>> bank.add(3, "ann")
+        True
+        >>> bank.any("ann"), bank.any("eve"), bank.count("ann"), bank.count("eve")
+        (True, False, 1, 0)
+        """
+    def count(self, key: Any) -> int:
+        """The number of columns that may have a key."""
     def contains(self, column: int, key: Any) -> bool:
         """Whether a column may have a key."""
     def to_filter(self, column: int) -> BloomFilter:
