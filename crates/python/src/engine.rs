@@ -236,7 +236,7 @@ impl Engine for BloomView<'static, AnyHasher> {
     }
 }
 
-/// The hashes of keys: "added" to it, they are gathered.
+/// The hashes of keys: "added" to it, they are gathered. It takes each of them for new.
 pub(crate) struct Hashes {
     hasher: AnyHasher,
     all: Mutex<Vec<u64>>,
@@ -265,13 +265,13 @@ impl Hashed for Hashes {
 
 impl Engine for Hashes {
     fn contains_one(&self, _: u64) -> bool {
-        unreachable!("keys are only gathered")
+        false
     }
-    fn contains_many(&self, _: &[u64], _: &mut [bool]) {
-        unreachable!("keys are only gathered")
+    fn contains_many(&self, _: &[u64], out: &mut [bool]) {
+        out.fill(false);
     }
-    fn insert_one(&self, _: u64) -> PyResult<bool> {
-        unreachable!("keys are only gathered")
+    fn insert_one(&self, hash: u64) -> PyResult<bool> {
+        self.insert_many(&[hash]).map(|added| added == 1)
     }
     fn insert_many(&self, hashes: &[u64]) -> PyResult<usize> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -280,8 +280,9 @@ impl Engine for Hashes {
         all.extend_from_slice(hashes);
         Ok(hashes.len())
     }
-    fn insert_flagged(&self, _: &[u64], _: &mut [bool]) -> PyResult<usize> {
-        unreachable!("keys are only gathered")
+    fn insert_flagged(&self, hashes: &[u64], new: &mut [bool]) -> PyResult<usize> {
+        new.fill(true);
+        self.insert_many(hashes)
     }
 }
 
