@@ -55,11 +55,11 @@ mod statistics;
 
 use crate::flat::Flat;
 pub use crate::scandump::{Dumped, LoadChunks, Loader};
-use crate::{CHUNK, chunks, or_abort, push, unpack_into};
+use crate::{CHUNK, chunks, or_abort, push};
 use alloc::vec::Vec;
 use error::{InsertErrorKind, RedisBloomInsertError};
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Plan, assert_same_length, try_gathered};
+use lanebloom::internal::{AccessPlan, Isa, Plan, assert_bitmap_length, assert_same_length, try_gathered};
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 pub use statistics::{Info, LayerInfo};
 
@@ -323,9 +323,8 @@ impl RedisBloom {
     /// # Errors
     ///
     /// Fails where RedisBloom refuses: if the filter [does not scale](Builder::non_scaling) and is
-    /// full. Also fails if the chain needs a further layer, and would take more than the limit that
-    /// it was [loaded](Self::from_scandump) under, or the allocation fails. The key is not in the
-    /// filter then.
+    /// full. Also fails if the chain needs a further layer, and would grow beyond
+    /// [`max_bytes`](Self::max_bytes), or the allocation fails. The key is not in the filter then.
     ///
     /// # Examples
     ///
@@ -404,7 +403,7 @@ impl RedisBloom {
     }
 
     /// [`insert_batch`](Self::insert_batch) that also writes whether each key was not in the filter
-    /// before to the same place of `new`.
+    /// before to the same place of `new`. Panics if the lengths differ.
     ///
     /// # Errors
     ///
@@ -523,6 +522,7 @@ impl RedisBloom {
     }
 
     /// Writes whether each key may be in the filter to the same place of `out`: `BF.MEXISTS`.
+    /// Panics if the lengths differ.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
@@ -535,19 +535,8 @@ impl RedisBloom {
     #[doc(alias = "BF.MEXISTS")]
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        let hash_all = |keys: &[K], hashes: &mut [Hash]| {
-            for (kept, key) in hashes.iter_mut().zip(keys) {
-                *kept = hash(key.as_ref(), self.options);
-            }
-        };
-        let (mut bitmap, mut unpack) = ([0; CHUNK / 64], unpack_into(out));
-        chunks::hashed::<CHUNK, _, _>(keys, hash_all, |start, hashes| {
-            let bitmap = &mut bitmap[..hashes.len().div_ceil(64)];
-            self.contains_bitmap(hashes, bitmap);
-            for (i, (hashes, found)) in hashes.chunks(64).zip(bitmap).enumerate() {
-                unpack(start + 64 * i, hashes.len(), *found);
-            }
-        });
+        let unpack = Isa::best().unpack();
+        self.look_up(keys, |start, len, found| unpack(found, &mut out[start..][..len]));
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.
@@ -563,6 +552,39 @@ impl RedisBloom {
         let mut found = alloc::vec![false; keys.len()];
         self.contains_batch(keys, &mut found);
         found
+    }
+
+    /// [`contains_batch`](Self::contains_batch) into a bitmap: bit `i % 64` of word `i / 64` is for
+    /// key `i`. Bits after the last key become 0. Panics unless there is a word for every 64 keys.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// let mut found = [0];
+    /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_batch_bitmap<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [u64]) {
+        assert_bitmap_length(keys.len(), out.len());
+        self.look_up(keys, |start, _, found| {
+            out[start / 64..][..found.len()].copy_from_slice(found)
+        });
+    }
+
+    /// Looks keys up; calls `each(start, len, bitmap)` for every chunk.
+    fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, usize, &[u64])) {
+        let hash_all = |keys: &[K], hashes: &mut [Hash]| {
+            for (kept, key) in hashes.iter_mut().zip(keys) {
+                *kept = hash(key.as_ref(), self.options);
+            }
+        };
+        let mut found = [0; CHUNK / 64];
+        chunks::hashed::<CHUNK, _, _>(keys, hash_all, |start, hashes| {
+            let found = &mut found[..hashes.len().div_ceil(64)];
+            self.contains_bitmap(hashes, found);
+            each(start, hashes.len(), found);
+        });
     }
 
     /// The answers for at most [`CHUNK`] keys. Searches each layer of the chain for the keys that

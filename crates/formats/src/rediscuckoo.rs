@@ -318,8 +318,8 @@ impl RedisCuckoo {
     /// # Errors
     ///
     /// Fails if the filter is full and [does not grow](Builder::expansion), if the chain has 32
-    /// filters (the module's limit, by default), if it would grow beyond the limit that it was
-    /// [loaded](Self::from_scandump) under, or if the allocation fails. Then it is as before.
+    /// filters (the module's limit, by default), if it would grow beyond
+    /// [`max_bytes`](Self::max_bytes), or if the allocation fails. Then it is as before.
     ///
     /// # Examples
     ///
@@ -580,6 +580,26 @@ impl RedisCuckoo {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.layers.iter().map(|layer| layer.bytes().len()).sum()
+    }
+
+    /// The most bytes of [memory](Self::memory_bytes) that the chain may take, as
+    /// [`RedisBloom::max_bytes`](crate::RedisBloom::max_bytes).
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    ///
+    /// let filter = RedisCuckoo::with_capacity(64)?;
+    /// assert_eq!(filter.max_bytes(), usize::MAX);
+    /// let mut copy = RedisCuckoo::from_scandump(filter.to_loadchunks(), 100)?;
+    /// assert_eq!(copy.max_bytes(), 100);
+    /// let keys: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+    /// let error = copy.insert_batch(&keys).unwrap_err().to_string();
+    /// assert!(error.ends_with("128 bytes, more than its limit of 100 bytes"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn max_bytes(&self) -> usize {
+        usize::try_from(self.max_bytes).unwrap_or(usize::MAX)
     }
 
     /// The chance that an absent key is taken for present, as the chain is filled now: the mean

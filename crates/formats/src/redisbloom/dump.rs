@@ -174,7 +174,8 @@ impl RedisBloom {
     /// may be left out. [`Loader`] takes one reply after another.
     ///
     /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
-    /// it grow, since the dump's author chose its expansion.
+    /// it grow, since the dump's author chose its expansion. [`max_bytes`](Self::max_bytes) returns
+    /// it.
     ///
     /// Fails as [`Loader::load`] does, and if chunks are missing.
     ///

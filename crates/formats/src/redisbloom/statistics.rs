@@ -105,7 +105,28 @@ impl RedisBloom {
             .sum()
     }
 
-    /// Bits of memory per key of the [capacity](Info::capacity).
+    /// The most bytes of [memory](Self::memory_bytes) that the chain may take: the limit under
+    /// which it was [loaded](Self::from_scandump). An insert that would grow it beyond is an error.
+    /// A filter that was built here has no limit: `usize::MAX`.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    ///
+    /// let filter = RedisBloom::with_capacity(2, 0.01)?;
+    /// assert_eq!(filter.max_bytes(), usize::MAX);
+    /// let mut copy = RedisBloom::from_scandump(filter.to_loadchunks(), 320)?;
+    /// assert_eq!(copy.max_bytes(), 320);
+    /// assert_eq!(copy.insert_batch(&["a", "b"])?, 2);
+    /// let error = copy.insert("c").unwrap_err().to_string();
+    /// assert!(error.ends_with("640 bytes, more than its limit of 320 bytes"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn max_bytes(&self) -> usize {
+        usize::try_from(self.max_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Bits of memory per [expected key](Self::expected_keys).
     ///
     /// ```
     /// let filter = lanebloom_formats::RedisBloom::with_capacity(100_000, 0.01)?;
@@ -114,14 +135,14 @@ impl RedisBloom {
     /// ```
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
-        8.0 * self.memory_bytes() as f64 / self.info().capacity as f64
+        8.0 * self.memory_bytes() as f64 / self.expected_keys() as f64
     }
 
     /// Fill, number of keys and false-positive rate now, from one pass over the content.
     ///
     /// The fill is near one half if the newest layer is full, and less if it is new. The number of
-    /// keys is RedisBloom's: too small by the false positives among them. The rate is the chance
-    /// that any layer has all the bits of an absent key.
+    /// keys is [`estimated_len`](Self::estimated_len). The rate is the chance that any layer has
+    /// all the bits of an absent key.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
@@ -131,7 +152,6 @@ impl RedisBloom {
     /// assert!((0.004..0.006).contains(&now.false_positive_rate));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias = "BF.CARD")]
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let (mut ones, mut bits, mut none) = (0, 0, 1.0);
@@ -141,16 +161,70 @@ impl RedisBloom {
             bits += used;
             none *= 1.0 - pow(set as f64 / used as f64, layer.layout.hash_functions.into());
         }
-        let len = usize::try_from(self.info().items).unwrap_or(usize::MAX);
-        Statistics::new(ones as f64 / bits as f64, len, 1.0 - none)
+        Statistics::new(ones as f64 / bits as f64, self.estimated_len(), 1.0 - none)
     }
 }
 
-/// A summary: the reply of `BF.INFO`.
+/// Statistics by the names that other filters give them.
+///
+/// ```
+/// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+/// assert!(filter.is_empty() && filter.current_false_positive_rate() == 0.0);
+/// filter.insert_all((0..1500).map(|id| format!("{id}")))?;
+/// assert!(!filter.is_empty() && (1480..=1500).contains(&filter.estimated_len()));
+///
+/// // A layer for 1000 keys at 0.5%, and one for 2000 at 0.25%.
+/// assert_eq!(filter.expected_keys(), 3000);
+/// assert!((0.0074..0.0075).contains(&filter.false_positive_rate()));
+/// assert!((0.004..0.006).contains(&filter.current_false_positive_rate()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl RedisBloom {
+    /// Whether the filter holds nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.layers.iter().all(|layer| layer.items == 0)
+    }
+
+    /// RedisBloom's count of distinct keys, too small by the false positives among them. Unlike
+    /// [`statistics`](Self::statistics), it does not read the content.
+    #[doc(alias = "BF.CARD")]
+    #[must_use]
+    pub fn estimated_len(&self) -> usize {
+        usize::try_from(self.info().items).unwrap_or(usize::MAX)
+    }
+
+    /// The number of keys that all layers of the chain together are for: its
+    /// [capacity](Info::capacity).
+    #[doc(alias = "capacity")]
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        usize::try_from(self.info().capacity).unwrap_or(usize::MAX)
+    }
+
+    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in: the
+    /// rates of all layers of the chain together.
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        1.0 - self.layers.iter().map(|layer| 1.0 - layer.layout.rate).product::<f64>()
+    }
+
+    /// The false-positive rate now, from one pass over the content.
+    #[must_use]
+    pub fn current_false_positive_rate(&self) -> f64 {
+        self.statistics().false_positive_rate
+    }
+}
+
+/// A summary: what `BF.INFO` replies.
 impl fmt::Debug for RedisBloom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let info = self.info();
         f.debug_struct("RedisBloom")
-            .field("info", &self.info())
+            .field("capacity", &info.capacity)
+            .field("filters", &info.filters)
+            .field("items", &info.items)
+            .field("expansion", &info.expansion)
             .finish_non_exhaustive()
     }
 }

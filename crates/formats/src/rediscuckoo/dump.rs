@@ -90,6 +90,9 @@ impl RedisCuckoo {
     /// [`RedisBloom::from_scandump`](crate::RedisBloom::from_scandump) reads those of
     /// `BF.SCANDUMP`. (The module replies only cursor 0 and no bytes for a filter without keys.)
     ///
+    /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
+    /// it grow, since the dump's author chose its expansion.
+    ///
     /// Fails as [`Loader::load`] does, and if chunks are missing.
     ///
     /// ```
@@ -97,7 +100,8 @@ impl RedisCuckoo {
     ///
     /// let mut filter = RedisCuckoo::with_capacity(4)?;
     /// filter.insert("ann")?;
-    /// let replies = filter.to_loadchunks();
+    /// // The module's last reply may be there too.
+    /// let replies = filter.to_loadchunks().chain([(0, vec![])]);
     /// assert!(RedisCuckoo::from_scandump(replies, 1 << 20)? == filter);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
