@@ -228,6 +228,20 @@ impl SplitBlockBank {
 }
 
 /// Lookups. [`Bank`](lanebloom::bank::Bank) documents each.
+///
+/// ```
+/// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom, splitblock::hash};
+///
+/// let filter = SplitBlockBloom::with_bytes(96)?;
+/// filter.insert("ann");
+/// let bank = SplitBlockBank::from_filters(&[&filter])?;
+/// let mut found = [7];
+/// assert!(bank.which_into("ann", &mut found));
+/// assert_eq!(found, [1]);
+/// assert!(bank.which_hash(hash("ann")).eq([0]));
+/// assert!(bank.which_hash(hash("eve")).next().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl SplitBlockBank {
     /// The columns that may have `key`, in ascending order. A column that is not returned certainly
     /// does not.
@@ -248,6 +262,19 @@ impl SplitBlockBank {
         K: Funnel + ?Sized,
     {
         self.bank.which(key)
+    }
+
+    /// [`which`](Self::which) as a bitmap: bit `i % 64` of `out[i / 64]` is for column `i`. Returns
+    /// whether any bit is set. Panics if `out` does not have a word for every 64 columns.
+    #[inline]
+    pub fn which_into<K: Funnel + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
+        self.bank.which_into(key, out)
+    }
+
+    /// [`which`](Self::which) by [hash](super::hash).
+    #[inline]
+    pub fn which_hash(&self, hash: u64) -> impl Iterator<Item = usize> + '_ {
+        self.bank.which_hash(hash)
     }
 
     /// Calls `each(i, bitmap)` for every key `i` in order, with the columns that may have it;
