@@ -321,6 +321,12 @@ impl<'a, F> LoadChunks<'a, F> {
     }
 }
 
+impl<F> Clone for LoadChunks<'_, F> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
 impl<F: Dumped> Iterator for LoadChunks<'_, F> {
     type Item = (i64, Vec<u8>);
 

@@ -31,6 +31,16 @@ pub enum Strategy {
     Mitz64,
 }
 
+/// The name of Guava's constant.
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mitz32 => "MURMUR128_MITZ_32",
+            Self::Mitz64 => "MURMUR128_MITZ_64",
+        })
+    }
+}
+
 /// The formula for the number of hash functions, `k`, the bits of a key. The stream holds the
 /// number, so the formula matters only when a filter is made.
 ///
@@ -54,10 +64,7 @@ pub struct Guava {
 
 impl fmt::Display for Guava {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.strategy {
-            Strategy::Mitz32 => "MURMUR128_MITZ_32",
-            Strategy::Mitz64 => "MURMUR128_MITZ_64",
-        })
+        self.strategy.fmt(f)
     }
 }
 
