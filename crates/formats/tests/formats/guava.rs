@@ -101,6 +101,8 @@ fn what_guava_refuses_is_an_error() {
             "a filter of 3327428144502 bits is beyond Guava's limit of 137438953408 bits"
         );
         assert!(error(usize::MAX, 0.01).contains("is beyond Guava's limit of 137438953408 bits"));
+        let least = builder(1000, 0.99).hash_functions(formula).build();
+        assert_eq!(least.unwrap().hash_functions(), 1);
     }
     assert_eq!(builder(1000, 1e-76).build().unwrap().hash_functions(), 252);
     // Guava's own test: a billion keys. (Memory that nothing writes to costs nothing.)

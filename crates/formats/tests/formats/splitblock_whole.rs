@@ -236,9 +236,21 @@ fn the_number_of_keys_is_estimated_without_bias() {
             "{keys} keys in {blocks} blocks: {mean}"
         );
     }
-    let full = SplitBlockBloom::from_bitset(&[0xff; 32]).unwrap();
-    assert_eq!(full.estimated_len(), 197); // as leave half a bit unset: 31.5 ln 512 = 196.5
-    assert_eq!(full.current_false_positive_rate(), 1.0);
+    // As leave half a bit unset: 31.5 ln 512 = 196.5, and 319.5 ln 5120 = 2728.7.
+    for (bytes, keys) in [(32, 197), (320, 2729)] {
+        let full = SplitBlockBloom::from_bitset(&vec![0xff; bytes]).unwrap();
+        assert_eq!((full.estimated_len(), full.current_false_positive_rate()), (keys, 1.0));
+    }
+    // At 1%, an intersection has a standard error of at most 0.5 * sqrt(n); here four.
+    let (n, common) = (20_000, 10_000);
+    let keys = numbers(1, 2 * n - common);
+    let filter = |keys| {
+        let filter = SplitBlockBloom::with_capacity(n, 0.01).unwrap();
+        filter.insert_hashes(keys);
+        filter
+    };
+    let both = filter(&keys[..n]).estimated_intersection_len(&filter(&keys[n - common..]));
+    assert!(both.unwrap().abs_diff(common) as f64 <= 2.0 * (n as f64).sqrt());
 }
 
 // ---- The verdict ----
