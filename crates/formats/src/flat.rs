@@ -148,16 +148,12 @@ impl Flat {
         changed
     }
 
-    /// [`set`](Self::set) by plain stores, while no other thread has the filter.
+    /// Sets the bits of a key by plain stores, while no other thread has the filter.
     #[inline(always)]
-    pub(crate) fn set_mut(&mut self, mut indexes: impl NextIndex) -> bool {
-        let mut all = 1;
+    pub(crate) fn set_mut(&mut self, mut indexes: impl NextIndex) {
         for _ in 0..self.functions {
-            let index = indexes.next_index(&self.modulo);
-            all &= self.bits.bit(index);
-            self.bits.set_bit(index);
+            self.bits.set_bit(indexes.next_index(&self.modulo));
         }
-        all & 1 == 0
     }
 
     /// Prefetches all lines of a key.
@@ -379,20 +375,28 @@ impl Flat {
         mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
+        let functions = self.functions;
         let (mut tile, mut columns) = ([P::default(); AccessPlan::TILE], [[0; AccessPlan::TILE]; GROUP]);
         for (start, keys) in (0..).step_by(AccessPlan::TILE).zip(keys.chunks(AccessPlan::TILE)) {
             let tile = &mut tile[..keys.len()];
             tile.iter_mut().zip(keys).for_each(|(place, from)| *place = key(from));
-            let changed = match self.columns(tile, &mut columns) {
+            let columns = self.columns(tile, &mut columns);
+            let Self { bits, modulo, .. } = self;
+            // The bit before, and others.
+            let mut add = |index| {
+                let before = bits.bit(index);
+                bits.set_bit(index);
+                before
+            };
+            let changed = match columns {
                 Some(columns) => AccessPlan::answers((0..AccessPlan::TILE).map(|i| {
-                    let mut all = 1;
-                    for column in columns {
-                        all &= self.bits.bit(column[i].into());
-                        self.bits.set_bit(column[i].into());
-                    }
-                    all & 1 ^ 1
+                    let bits = columns.iter().map(|column| add(column[i].into()));
+                    bits.fold(1, |all, bit| all & bit) & 1 ^ 1
                 })),
-                None => AccessPlan::answers(tile.iter().map(|indexes| self.set_mut(*indexes))),
+                None => AccessPlan::answers(tile.iter_mut().map(|indexes| {
+                    let bits = (0..functions).map(|_| add(indexes.next_index(modulo)));
+                    bits.fold(1, |all, bit| all & bit) & 1 ^ 1
+                })),
             };
             each(start, keys.len(), changed);
         }
