@@ -78,7 +78,7 @@ pub struct JavaBloom<F> {
 /// or of Spark 4.3.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
-pub struct JavaBuilder<F: FormatImpl> {
+pub struct JavaBuilder<F: JavaFormat> {
     pub(crate) keys: usize,
     pub(crate) rate: f64,
     pub(crate) format: F,
