@@ -53,6 +53,17 @@ impl ReadError {
         Self(Kind::Invalid(problem.into()))
     }
 
+    /// For a filter whose memory could not be allocated. (No `From`: `?` would turn any error of a
+    /// builder into one of reading.)
+    pub(crate) fn out_of_memory(error: BuildError) -> Self {
+        Self(Kind::OutOfMemory(error))
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn io(error: std::io::Error) -> Self {
+        Self(Kind::Io(error))
+    }
+
     /// Fails if a filter takes more bytes than the limit.
     pub(crate) fn check_limit(needed: u64, limit: u64) -> Result<(), Self> {
         if needed <= limit {
@@ -61,20 +72,6 @@ impl ReadError {
         Err(Self::invalid(format!(
             "the filter takes {needed} bytes, more than the limit of {limit} bytes"
         )))
-    }
-}
-
-/// For a filter whose memory could not be allocated.
-impl From<BuildError> for ReadError {
-    fn from(error: BuildError) -> Self {
-        Self(Kind::OutOfMemory(error))
-    }
-}
-
-#[cfg(feature = "std")]
-impl From<std::io::Error> for ReadError {
-    fn from(error: std::io::Error) -> Self {
-        Self(Kind::Io(error))
     }
 }
 

@@ -124,7 +124,7 @@ impl<F: JavaFormat> JavaBloom<F> {
         let Some(longs) = longs.get(..shape.words) else {
             return Err(truncated(stream.len() as u64, bytes(header, shape.words)));
         };
-        let mut flat = Flat::new(shape.words, shape.hash_functions)?;
+        let mut flat = Flat::new(shape.words, shape.hash_functions).map_err(ReadError::out_of_memory)?;
         flat.bits
             .store_words(0, longs.iter().map(|long| u64::from_be_bytes(*long)));
         Ok((Self::read_with(layout, flat), &stream[header + 8 * shape.words..]))
@@ -249,12 +249,12 @@ mod io {
     fn read_longs(mut reader: impl Read, header: usize, shape: Shape, limit: u64) -> Result<Flat, ReadError> {
         check_limit(shape, limit)?;
         let all_lines = shape.words.div_ceil(LINE_WORDS);
-        let mut bits = Bits::new(all_lines.min(AT_FIRST))?;
+        let mut bits = Bits::new(all_lines.min(AT_FIRST)).map_err(ReadError::out_of_memory)?;
         let mut buffer = [0; BUFFER];
         let mut words = 0;
         while words < shape.words {
             if words == LINE_WORDS * bits.blocks() {
-                let mut more = Bits::new(all_lines.min(2 * bits.blocks()))?;
+                let mut more = Bits::new(all_lines.min(2 * bits.blocks())).map_err(ReadError::out_of_memory)?;
                 more.store_words(0, bits.words().flatten());
                 bits = more;
             }
@@ -277,7 +277,7 @@ mod io {
                 Ok(0) => return Err(truncated(before + len as u64, needed)),
                 Ok(more) => len += more,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(ReadError::io(error)),
             }
         }
         Ok(())

@@ -226,7 +226,7 @@ impl Chain for RedisBloom {
             max_bytes,
         };
         for (layout, items) in header.layers {
-            filter.add_layer(layout, items)?;
+            filter.add_layer(layout, items).map_err(ReadError::out_of_memory)?;
         }
         Ok(filter)
     }

@@ -133,10 +133,11 @@ impl Chain for RedisCuckoo {
 
     fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, ReadError> {
         let header = Header::parse(header, max_bytes)?;
+        let empty = Self::empty(header.settings, header.filters, max_bytes);
         Ok(Self {
             items: header.items,
             deletes: header.deletes,
-            ..Self::empty(header.settings, header.filters, max_bytes)?
+            ..empty.map_err(ReadError::out_of_memory)?
         })
     }
 

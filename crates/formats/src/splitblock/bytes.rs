@@ -223,7 +223,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn from_bitset(bitset: &[u8]) -> Result<Self, ReadError> {
         let blocks = whole_blocks(bitset.len())?;
-        let mut filter = Self::new(blocks, sizing::keys(blocks, 0.01))?;
+        let mut filter = Self::new(blocks, sizing::keys(blocks, 0.01)).map_err(ReadError::out_of_memory)?;
         let words = as_chunks(bitset).0.iter().map(|word| u64::from_le_bytes(*word));
         filter.0.engine_mut().content.bits.store_words(0, words);
         Ok(filter)
