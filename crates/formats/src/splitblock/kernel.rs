@@ -12,7 +12,8 @@ use super::block::{Block, block_index, each_block, holds, insert_all_mut, mask};
 use lanebloom::internal::bounds::Load;
 use lanebloom::internal::{AccessPlan, AtomicU64, Bits};
 
-/// An instruction set that this CPU has: [`Level::all`] alone makes one.
+/// An instruction set that this CPU has. [`Level::all`] makes it, and one of AVX-512 makes that of
+/// AVX2, which `avx512::detect` asks for too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level(Set);
 
@@ -54,7 +55,7 @@ impl Level {
         match self.0 {
             Set::Plain => holds(block, hash),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            // SAFETY: `all` gives this level to a CPU that has AVX2.
+            // SAFETY: `all` gives this level, and that of AVX-512, to a CPU that has AVX2.
             Set::Avx2 => unsafe { x86_64::holds_avx2(block, hash) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
             // SAFETY: likewise with AVX-512.
@@ -110,6 +111,7 @@ impl Level {
             // SAFETY: as in `contains`.
             Set::Avx2 => unsafe { x86_64::insert_all_mut_avx2(blocks, access, hashes) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
+            // `avx512::detect` asks for AVX2 too.
             Set::Avx512 => Self(Set::Avx2).insert_all_mut(blocks, access, hashes),
             _ => insert_all_mut(blocks, access, hashes, mask),
         }
@@ -132,6 +134,7 @@ impl Level {
             // SAFETY: as in `contains`.
             Set::Avx2 => unsafe { x86_64::insert_each_avx2(blocks, access, hashes, each) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
+            // `avx512::detect` asks for AVX2 too.
             Set::Avx512 => Self(Set::Avx2).insert_each(blocks, access, hashes, each),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Set::Neon => each_block(blocks, access, hashes, each, aarch64::insert),
