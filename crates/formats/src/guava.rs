@@ -46,6 +46,21 @@
 //! [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from the source of truth, and inserts every new
 //! key into both. Then it drops the old filter.
 //!
+//! ```
+//! # use lanebloom::ConcurrentBloom;
+//! # use lanebloom_formats::GuavaBloom;
+//! # let stream = GuavaBloom::from_keys(["ann"], 0.01)?.to_bytes();
+//! # let source = ["ann", "bob"];
+//! // A filter of 100 million keys at 1% takes 114 MiB.
+//! let old = GuavaBloom::read_from(&stream[..], 1 << 27)?;
+//! assert!(old.contains("ann"));
+//!
+//! let new = ConcurrentBloom::with_capacity(1000, 0.01)?;
+//! new.insert_all(source);
+//! assert!(new.contains("ann") && new.contains("bob"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! A `CacheGuard` of the crate `lanebloom-guard` takes either filter.
 //!
 //! # Consistency
@@ -94,7 +109,8 @@ pub use strings::{UnencodedChars, Utf16};
 #[doc(alias = "BloomFilter")]
 pub type GuavaBloom = JavaBloom<Guava>;
 
-/// Sizes a [`GuavaBloom`].
+/// Sizes a [`GuavaBloom`]. By default for one key, at a rate of 0.03, by [`Strategy::Mitz64`] and
+/// [`HashFunctions::ByRate`].
 pub type Builder = JavaBuilder<Guava>;
 
 /// Only for Guava.

@@ -258,9 +258,14 @@ impl<F: JavaFormat> JavaBloom<F> {
     ///
     /// ```
     /// use lanebloom::Murmur3;
+    /// use lanebloom_formats::{GuavaBloom, SparkBloom, spark::SparkKey};
     ///
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.hash("a"), Murmur3::with_seed(0).hash128("a"));
+    ///
+    /// let first = "a".murmur3(0);
+    /// let filter = SparkBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.hash("a"), (first, "a".murmur3(first)));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[inline]

@@ -34,13 +34,13 @@
 //!
 //! # The filters
 //!
-//! | filter | of | a lookup reads | bits per key at 1% |
-//! |---|---|---|---|
-//! | [`GuavaBloom`] | Guava, the Java library | 7 lines for a present key, 2 to 3 for an absent one | 9.6 |
-//! | [`SparkBloom`] | Spark, V1 and V2 | as a `GuavaBloom` | 9.6 |
-//! | [`SplitBlockBloom`] | Parquet, Milvus | half a line | 10.5 |
-//! | [`RedisBloom`] | Redis, `BF` commands | about 8 lines of each layer | 11, and 23 in a chain of seven |
-//! | [`RedisCuckoo`] | Redis, `CF` commands | two buckets of each layer | 8 to 12, at 1.6% or more |
+//! | filter | of | reads, writes | a lookup reads | bits per key at 1% |
+//! |---|---|---|---|---|
+//! | [`GuavaBloom`] | Guava, the Java library | [`read_from`](GuavaBloom::read_from), [`write_to`](GuavaBloom::write_to) | 7 lines for a present key, 2 to 3 for an absent one | 9.6 |
+//! | [`SparkBloom`] | Spark, V1 and V2 | [`read_from`](SparkBloom::read_from), [`write_to`](SparkBloom::write_to) | as a `GuavaBloom` | 9.6 |
+//! | [`SplitBlockBloom`] | Parquet, Milvus | [`from_parquet`](SplitBlockBloom::from_parquet), [`to_parquet`](SplitBlockBloom::to_parquet) | half a line | 10.5 |
+//! | [`RedisBloom`] | Redis, `BF` commands | [`from_scandump`](RedisBloom::from_scandump), [`to_loadchunks`](RedisBloom::to_loadchunks) | about 8 lines of each layer | 11, and 23 in a chain of seven |
+//! | [`RedisCuckoo`] | Redis, `CF` commands | [`from_scandump`](RedisCuckoo::from_scandump), [`to_loadchunks`](RedisCuckoo::to_loadchunks) | two buckets of each layer | 8 to 12, at 1.6% or more |
 //!
 //! Many threads can insert into a `GuavaBloom`, a `SparkBloom` or a `SplitBlockBloom`, and look up
 //! at once, lock-free. Those of Redis answer many threads at once, and take `&mut self` to insert.

@@ -179,6 +179,7 @@ impl Builder {
     /// assert!(filter.insert("a")?);
     /// assert!(!filter.insert("a")?);
     /// assert!(filter.insert("b").unwrap_err().is_full());
+    /// assert_eq!(filter.info().expansion, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "NONSCALING")]

@@ -75,7 +75,8 @@ pub use layout::{Spark, Version};
 #[doc(alias = "BloomFilter")]
 pub type SparkBloom = JavaBloom<Spark>;
 
-/// Sizes a [`SparkBloom`].
+/// Sizes a [`SparkBloom`]. By default at a rate of 0.03, of [`Version::V2`], with the seed 0. The
+/// number of keys has no default.
 pub type Builder = JavaBuilder<Spark>;
 
 /// Only for Spark.

@@ -47,6 +47,16 @@ impl fmt::Display for Strategy {
 /// Both formulas give the same number except for tiny filters, and for rates near a rounding
 /// boundary. Only filters with the same number are [compatible](super::GuavaBloom::is_compatible):
 /// choose the formula of the Guava at the other end.
+///
+/// ```
+/// use lanebloom_formats::guava::{GuavaBloom, HashFunctions};
+///
+/// let tiny = GuavaBloom::builder().expected_keys(1).false_positive_rate(0.01);
+/// let older = tiny.clone().hash_functions(HashFunctions::ByBits);
+/// assert_eq!(tiny.build()?.hash_functions(), 7);
+/// assert_eq!(older.build()?.hash_functions(), 6);
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HashFunctions {
     /// `max(1, round(bits / keys * ln 2))`: Guava up to 33.3, from 2011 to 2024.
