@@ -404,6 +404,11 @@ fn batches_of_any_length_equal_single_calls() {
                 let mut flags = vec![false; len];
                 filter.contains_batch(asked, &mut flags);
                 assert_eq!(flags, expected);
+                let mut bitmap = vec![u64::MAX; len.div_ceil(64)];
+                filter.contains_batch_bitmap(asked, &mut bitmap);
+                let bits = bitmap.iter().flat_map(|word| (0..64).map(move |i| word >> i & 1 == 1));
+                let rest = vec![false; 64 * bitmap.len() - len];
+                assert!(bits.eq(expected.iter().copied().chain(rest)));
             }
         }
     }
