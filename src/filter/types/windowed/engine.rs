@@ -61,6 +61,13 @@ impl Engine for Windowed {
         any((0..self.settings.generations).map(|_| rate))
     }
 
+    #[inline]
+    fn fill_ratio(&self) -> f64 {
+        let (live, mut ones) = (self.live(), 0);
+        each_line(&live, |line| ones += ones_of(line));
+        self.fill(live.len(), ones)
+    }
+
     /// The length comes from the bits of all generations together: a key in several of them counts
     /// once. For the rate, the generations' chances in a line are taken as independent; with two
     /// lines per key, those in all lines.
@@ -75,7 +82,7 @@ impl Engine for Windowed {
             rate += rate_of_any(layout, line);
         });
         Statistics {
-            fill_ratio: ones as f64 / (live.len().max(1) * layout.blocks * LINE_BITS) as f64,
+            fill_ratio: self.fill(live.len(), ones),
             len: layout.keys_for(distinct),
             false_positive_rate: match layout.shape.lines {
                 1 => rate / layout.blocks as f64,
@@ -243,6 +250,12 @@ impl Windowed {
         };
         let generations = list.generations.iter().map(copy).collect::<Result<_, _>>()?;
         Self::new(List { generations, ..**list }, self.settings.clone())
+    }
+
+    /// The fill of this many generations in which `ones` bits are set.
+    #[inline]
+    fn fill(&self, generations: usize, ones: u64) -> f64 {
+        ones as f64 / (generations.max(1) * self.layout().blocks * LINE_BITS) as f64
     }
 
     /// The same in all generations.
