@@ -3,7 +3,7 @@
 
 use super::generations::Windowed;
 use super::list::{Generation, List};
-use super::settings::{NEVER, When, WindowSettings};
+use super::settings::{NEVER, When};
 use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Statistics;
@@ -169,11 +169,8 @@ impl Union for Windowed {
     #[inline]
     fn same(&self, other: &Self) -> bool {
         let settings = |one: &Self| {
-            let settings = &one.settings;
-            let WindowSettings {
-                period, generations, ..
-            } = *settings;
-            (period, generations, settings.expected_keys, settings.renew)
+            let one = &one.settings;
+            (one.period, one.generations, one.expected_keys, one.renew)
         };
         let (ours, theirs) = (self.live(), other.live());
         settings(self) == settings(other)
