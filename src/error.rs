@@ -249,13 +249,27 @@ impl From<Infallible> for InsertError {
     }
 }
 
-impl InsertError {
+/// Why an insert is refused.
+pub trait Refusal {
     /// The error of the whole batch, if `before` keys precede the part that failed.
-    pub(crate) fn after(self, before: usize) -> Self {
+    #[must_use]
+    fn after(self, before: usize) -> Self;
+}
+
+impl Refusal for Infallible {
+    fn after(self, _: usize) -> Self {
+        self
+    }
+}
+
+impl Refusal for InsertError {
+    fn after(self, before: usize) -> Self {
         let inserted = self.inserted + before;
         Self { inserted, ..self }
     }
+}
 
+impl InsertError {
     /// The number of keys of the batch that were inserted: those before the first one that failed.
     /// 0 for a single insert.
     ///

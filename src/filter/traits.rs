@@ -19,7 +19,7 @@
 
 use crate::chunks::{Answer, HASHED, Source, try_gathered, unpack_into};
 use crate::codec::{AskHasher, Hashing, Input, Out, assert_snapshot_length, from_slice, given, murmur3, with_hasher};
-use crate::error::{BuildError, IncompatibleError, InsertError, SnapshotError, SnapshotErrorKind};
+use crate::error::{BuildError, IncompatibleError, InsertError, Refusal, SnapshotError, SnapshotErrorKind};
 use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
@@ -253,7 +253,7 @@ impl<E: Engine, S: KeyHasher> Keyed for Filter<E, S> {
 pub trait Insert {
     /// Why an insert is refused: [`InsertError`], or `Infallible` for a filter that takes every
     /// key.
-    type Error: fmt::Debug + PartialEq + Into<InsertError>;
+    type Error: fmt::Debug + PartialEq + Into<InsertError> + Refusal;
 
     /// [`insert`](Self::insert) by hash.
     fn insert_hash(&self, hash: u64) -> Result<bool, Self::Error>;
@@ -261,13 +261,6 @@ pub trait Insert {
     /// Inserts in order, up to the first hash that is refused. Passes the answer of each on.
     #[doc(hidden)]
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, Self::Error>;
-
-    /// The error of a whole batch, if `before` keys precede the part that failed.
-    #[doc(hidden)]
-    #[inline]
-    fn refused_after(error: Self::Error, _before: usize) -> Self::Error {
-        error
-    }
 
     /// [`insert_flagged`](Self::insert_flagged) without the answers.
     #[doc(hidden)]
@@ -323,7 +316,7 @@ pub trait Insert {
             let mut changed = 0;
             for (before, key) in keys.iter().enumerate() {
                 let inserted = self.insert(key);
-                changed += usize::from(inserted.map_err(|refused| Self::refused_after(refused, before))?);
+                changed += usize::from(inserted.map_err(|refused| refused.after(before))?);
             }
             return Ok(changed);
         }
@@ -340,7 +333,7 @@ pub trait Insert {
         let hashes = keys.into_iter().map(|key| self.hash(&key));
         try_gathered::<HASHED, _, _>(hashes, |hashes| {
             let inserted = self.insert_hashes(hashes);
-            changed += inserted.map_err(|refused| Self::refused_after(refused, before))?;
+            changed += inserted.map_err(|refused| refused.after(before))?;
             before += hashes.len();
             Ok(())
         })?;
@@ -370,11 +363,6 @@ impl<E: Insert, S> Insert for Filter<E, S> {
     #[inline]
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, E::Error> {
         self.engine.insert_flagged(source, answer)
-    }
-
-    #[inline]
-    fn refused_after(error: E::Error, before: usize) -> E::Error {
-        E::refused_after(error, before)
     }
 
     #[inline]

@@ -411,10 +411,6 @@ impl<T: Slots> Insert for Bucketed<T> {
         })
     }
 
-    fn refused_after(error: InsertError, before: usize) -> InsertError {
-        error.after(before)
-    }
-
     fn clear(&mut self) {
         self.table.store(0, repeat(0));
     }

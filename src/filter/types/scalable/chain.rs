@@ -622,10 +622,6 @@ impl Insert for Scalable {
         insert_source(&mut Growing::Shared(self), source, HASHED, answer)
     }
 
-    fn refused_after(error: InsertError, before: usize) -> InsertError {
-        error.after(before)
-    }
-
     fn clear(&mut self) {
         let (first, others) = self.entries.split_first_mut().expect("there is always a layer");
         others.iter_mut().for_each(|entry| drop(entry.take()));
