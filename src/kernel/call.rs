@@ -131,7 +131,7 @@ impl<T: Load> Lookups<T> {
     #[inline]
     fn line_many(&self, mut lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match &self.batches().batch {
-            // SAFETY: as in `contains`.
+            // (Tiles first, then groups.) SAFETY: as in `contains`.
             Some(forms) => unsafe {
                 forms[usize::from(self.by_groups)](lines, &self.probe.fields, self.access, hashes, found);
             },
@@ -286,7 +286,7 @@ impl Kernels {
         insert: impl Fn(u64) -> bool,
     ) {
         match &self.batches().batch {
-            // SAFETY: as in `line_insert`.
+            // (Tiles first, then groups.) SAFETY: as in `line_insert`.
             Some(forms) => unsafe {
                 let lookups = &self.lookups;
                 forms[usize::from(lookups.by_groups)](lines, &lookups.probe.fields, self.access, hashes, changed);

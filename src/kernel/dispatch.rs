@@ -140,7 +140,8 @@ pub trait Vectorized {
 /// The kernels of a hash function with a state of `N` words, if an instruction set is faster than
 /// one key after another.
 ///
-/// Made from an `Isa` alone: so the CPU has what the functions need.
+/// `HashKernels::murmur3` and `siphash13` alone ask for one, with an `Isa`: so the CPU has what the
+/// functions need. (`arch::murmur3` takes a level, since an `Isa` is made of levels.)
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HashKernels<const N: usize> {
     /// The longest keys of `short`, in bytes: at most 16.

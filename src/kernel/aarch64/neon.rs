@@ -227,7 +227,7 @@ unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, fields: 
 
 /// # Safety
 ///
-/// As `pipeline.rs` says.
+/// `places` wrote the words and products. The words are there.
 #[target_feature(enable = "neon")]
 #[inline]
 unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(

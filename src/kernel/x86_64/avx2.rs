@@ -274,7 +274,7 @@ unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, fields: 
 ///
 /// # Safety
 ///
-/// As `pipeline.rs` says; the words are counted from `all` on.
+/// `places` wrote the words and products. The words are there, counted from `all` on.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(

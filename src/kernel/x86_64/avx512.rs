@@ -294,7 +294,7 @@ unsafe fn masks<const W: usize, const TURN: usize, const KEPT: bool, T>(
 
 /// # Safety
 ///
-/// As `pipeline.rs` says; the words are counted from `all` on.
+/// `places` wrote the words and products. The words are there, counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(

@@ -296,7 +296,8 @@ pub(super) fn insert_hashes<const W: usize, const TURN: usize, const GATHER: boo
 ///
 /// # Safety
 ///
-/// As `pipeline.rs` says; the words are counted from `all` on.
+/// `places` wrote the words, and the products if they are kept. The words are there, counted from
+/// `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
 unsafe fn hold<const W: usize, const TURN: usize, const GATHER: bool, const CALLER: u8, T: Load>(

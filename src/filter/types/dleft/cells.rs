@@ -257,15 +257,15 @@ impl Slots for DLeftTable {
     type Shape = ();
     const SHAPES: &'static [()] = &[()];
 
-    fn fingerprint_bits((): ()) -> u32 {
+    fn fingerprint_bits(_: ()) -> u32 {
         REMAINDER_BITS
     }
 
-    fn slots_of((): ()) -> usize {
+    fn slots_of(_: ()) -> usize {
         CELLS_PER_KEY
     }
 
-    fn max_copies((): ()) -> usize {
+    fn max_copies(_: ()) -> usize {
         MAX_COUNT as usize
     }
 
@@ -273,17 +273,17 @@ impl Slots for DLeftTable {
     /// million cells (the worst of 400 small ones: 90%). If keys come and go, the buckets get less
     /// even: in a filter of half a million cells, 3.4 million keys replaced others, and 550 of them
     /// found no room at a load of 85%, one at 82%, and none at 80%.
-    fn planned_load((): ()) -> f64 {
+    fn planned_load(_: ()) -> f64 {
         0.8
     }
 
     /// An absent key's four buckets hold `32 * load` keys, and each has the same remainder with a
     /// chance of `1 / 2^14`.
-    fn rate_at((): (), load: f64) -> f64 {
+    fn rate_at(_: (), load: f64) -> f64 {
         CELLS_PER_KEY as f64 * load / (1u64 << REMAINDER_BITS) as f64
     }
 
-    fn new((): (), words: Words<AtomicU64>, stripes: Stripes) -> Self {
+    fn new(_: (), words: Words<AtomicU64>, stripes: Stripes) -> Self {
         Self {
             buckets: words.len() / WORDS_PER_KEY,
             words,
