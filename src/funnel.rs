@@ -122,20 +122,24 @@ impl Sink for Vec<u8> {
 /// ```
 /// use lanebloom::{ConcurrentBloom, Funnel, Sink};
 ///
-/// struct Login {
-///     tenant: u32,
-///     name: String,
+/// enum Login {
+///     Session { tenant: u32, name: String },
+///     Phone(u64),
 /// }
 ///
 /// impl Funnel for Login {
 ///     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-///         (self.tenant, &self.name).funnel(into);
+///         match self {
+///             Self::Session { tenant, name } => (0u8, tenant, name).funnel(into),
+///             Self::Phone(phone) => (1u8, phone).funnel(into),
+///         }
 ///     }
 /// }
 ///
 /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-/// filter.insert(&Login { tenant: 7, name: "ann".into() });
-/// assert!(filter.contains(&(7u32, "ann")) && !filter.contains(&(8u32, "ann")));
+/// filter.insert(&Login::Session { tenant: 7, name: "ann".into() });
+/// assert!(filter.contains(&(0u8, 7u32, "ann")));
+/// assert!(!filter.contains(&Login::Phone(7)));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 ///
