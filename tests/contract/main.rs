@@ -5,7 +5,7 @@
 
 use lanebloom::internal::{Isa, instruction_sets};
 use lanebloom::traits::{Count, Engine, Insert, Remove, Union};
-use lanebloom::{BuildError, Filter, Funnel, InsertError, KeyHasher, Sink};
+use lanebloom::{BuildError, Filter, Funnel, IncompatibleError, InsertError, KeyHasher, Sink, SnapshotError};
 use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::{Owned, SplitBlock, Xxh64};
 use lanebloom_tests::filters::*;
@@ -144,6 +144,14 @@ impl SplitBlocks {
         Filter::try_clone(&filter)
     }
 }
+
+const _: () = {
+    const fn is_shared_and_sent<T: Send + Sync + 'static>() {}
+    is_shared_and_sent::<BuildError>();
+    is_shared_and_sent::<IncompatibleError>();
+    is_shared_and_sent::<InsertError>();
+    is_shared_and_sent::<SnapshotError>();
+};
 
 // ---- Keys ----
 

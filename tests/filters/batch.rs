@@ -248,3 +248,50 @@ fn a_filter_from_keys_has_them_and_the_rate() {
     let window = WindowedBloom::with_capacity(3000, 0.01).unwrap();
     assert_eq!((window.expected_keys(), window.generations()), (3000, 4));
 }
+
+/// The methods of the types themselves, not of a trait: none by hash needs a hasher of keys.
+#[test]
+fn filters_of_hashes_alone_are_used() {
+    use lanebloom::{
+        CountingBloom, CuckooFilter, DLeftFilter, Prehashed, ScalableBloom, TombstoneBloom, WindowedBloom,
+    };
+
+    let content = crate::numbers(27, 150);
+    macro_rules! each {
+        ($($type:ident |$filter:ident| $more:block)*) => {$(
+            let $filter = $type::builder().expected_keys(1000).hasher(Prehashed).build().unwrap();
+            let (mut new, mut absent) = ([false; 50], 0);
+            let _ = $filter.insert_hash(content[0]);
+            let _ = $filter.insert_hashes(&content[1..50]);
+            let _ = $filter.insert_hashes_flagged(&content[50..100], &mut new);
+            $filter.for_each_absent_hash(&content, |i| absent += usize::from(i >= 100));
+            assert!(new.iter().filter(|new| **new).count() > 40 && absent > 40);
+            assert!(content[..100].iter().all(|hash| $filter.contains_hash(*hash)));
+            $more
+        )*};
+    }
+    macro_rules! removes {
+        ($filter:ident) => {
+            assert!($filter.remove_hash(content[0]));
+            assert_eq!($filter.remove_hashes(&content[1..100]), 99);
+        };
+    }
+    each! {
+        ConcurrentBloom |_filter| {}
+        ScalableBloom |_filter| {}
+        WindowedBloom |_filter| {}
+        CountingBloom |filter| { removes!(filter); }
+        TombstoneBloom |filter| { removes!(filter); }
+        CuckooFilter |filter| { assert_eq!(filter.count_hash(content[0]), 1); removes!(filter); }
+        DLeftFilter |filter| { assert_eq!(filter.count_hash(content[0]), 1); removes!(filter); }
+    }
+
+    let builder = ConcurrentBloom::builder().expected_keys(1000).hasher(Prehashed);
+    let (mut a, b) = (builder.clone().build().unwrap(), builder.build().unwrap());
+    a.insert_hashes_mut(&content[..1]);
+    b.insert_hash(content[1]);
+    let delta = b.delta_since(&a).unwrap();
+    assert!(a.apply_deltas(&delta).unwrap());
+    assert!(a.contains_hash(content[0]) && a.contains_hash(content[1]));
+    assert!(a != b && b.is_subset(&a).unwrap());
+}

@@ -1181,8 +1181,12 @@ fn a_union_by_age_keeps_keys_as_long_as_there() {
             (7, 6),
             (6, 7),
         ];
-        // Idle, so that some of theirs have expired and ours has a rotation due; and not.
-        for ((their_start, our_start), idle) in starts.into_iter().flat_map(|starts| [(starts, 0), (starts, period)]) {
+        // Idle, so that some of theirs have expired and ours has a rotation due; and not. Without
+        // keys of its own, ours has few generations.
+        let rows = [(0, true), (period, true), (0, false), (period, false)];
+        for ((their_start, our_start), (idle, has_keys)) in
+            starts.into_iter().flat_map(|starts| rows.map(|row| (starts, row)))
+        {
             let (theirs_time, ours_time) = (Time::default(), Time::default());
             theirs_time.set(their_start);
             ours_time.set(our_start);
@@ -1196,7 +1200,9 @@ fn a_union_by_age_keeps_keys_as_long_as_there() {
             };
             for key in 0..40u64 {
                 theirs.insert(&key);
-                ours.insert(&(key + 1000));
+                if has_keys {
+                    ours.insert(&(key + 1000));
+                }
                 later(13);
             }
             later(idle);
