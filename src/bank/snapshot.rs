@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use core::iter;
 use core::ops::Range;
 
-stored! { FilterBank of one size;
+stored! { FilterBank of one size, "The content is [`memory_bytes`](Self::memory_bytes) and a bit for each column.";
 "let filter = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
 filter.insert(7, \"a\")?;", "any" }
 
@@ -147,14 +147,21 @@ impl Rows for SnapshotRows<'_> {
     }
 }
 
-viewed! { BankView, "lanebloom::bank::BankView";
-"let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-bank.insert(7, \"a\")?;
-let bytes = bank.to_bytes();", "view.which(\"a\").eq([7])",
-with "let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
-let bank = lanebloom::FilterBank::new(64, &builder.hasher(hasher))?;
-bank.insert(7, \"a\")?;
-let bytes = bank.to_bytes();" }
+viewed! {
+    BankView = "lanebloom::bank::BankView",
+    finds: "view.which(\"a\").eq([7])",
+    bytes: [
+        "let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;",
+        "bank.insert(7, \"a\")?;",
+        "let bytes = bank.to_bytes();"
+    ],
+    bytes_with: [
+        "let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);",
+        "let bank = lanebloom::FilterBank::new(64, &builder.hasher(hasher))?;",
+        "bank.insert(7, \"a\")?;",
+        "let bytes = bank.to_bytes();"
+    ]
+}
 
 impl<'a, S> Viewed<'a> for BankView<'a, S> {
     type Hasher = S;
@@ -164,7 +171,7 @@ impl<'a, S> Viewed<'a> for BankView<'a, S> {
         let header = own.blocks()?;
         let hasher = hasher(own.hashing)?;
         let BlocksHeader { layout, columns, .. } = header;
-        let snapshot = bytes.first(own.len as usize)?;
+        let snapshot = bytes.first(own.len)?;
         // The unused bytes of the last line must be 0.
         let end = SNAPSHOT_HEADER + 8 * header.words();
         check_zeros(&snapshot.bytes()[end..end.next_multiple_of(LINE_BYTES)], end)?;

@@ -34,7 +34,7 @@ fn header(bound: u64) -> OwnHeader {
 }
 
 /// The bound that a snapshot's header declares, and the length of the snapshot.
-fn parse(bytes: &[u8]) -> Decoded<(u64, usize)> {
+fn parse(bytes: &[u8]) -> Decoded<(u64, u64)> {
     let found = OwnHeader::parse(bytes, Kind::Bitmap)?;
     if found.hashing != NONE {
         let Hashing { identity, fingerprint } = found.hashing;
@@ -48,7 +48,7 @@ fn parse(bytes: &[u8]) -> Decoded<(u64, usize)> {
         return invalid(format!("{bound} positions are beyond addressable memory"));
     }
     found.check_words(used(bound))?;
-    Ok((bound, found.len as usize))
+    Ok((bound, found.len))
 }
 
 /// Fails if the last word has bits beyond the bound.
@@ -170,7 +170,7 @@ impl ConcurrentBitmap {
     pub(crate) fn decode(input: &mut dyn Input, limit: usize) -> Decoded<Self> {
         let (bound, len) = parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?)?;
         let bytes = words_of(bound).expect("checked by parse") as u64 * 8;
-        admit(input, len, bytes, limit)?;
+        admit(input, len as usize, bytes, limit)?;
         let mut bits = AtomicBits::new(bound).map_err(SnapshotErrorKind::OutOfMemory)?;
         read_words(input, &header(bound).to_bytes(), used(bound), &mut |first, words| {
             bits.store_words(first, words.iter().map(Load::load));
@@ -219,10 +219,15 @@ impl Storage for SnapshotBits<'_> {
     }
 }
 
-viewed! { BitmapView, "lanebloom::bitmap::BitmapView";
-"let set = lanebloom::ConcurrentBitmap::new(1000)?;
-set.insert(17)?;
-let bytes = set.to_bytes();", "view == set" }
+viewed! {
+    BitmapView = "lanebloom::bitmap::BitmapView",
+    finds: "view == set",
+    bytes: [
+        "let set = lanebloom::ConcurrentBitmap::new(1000)?;",
+        "set.insert(17)?;",
+        "let bytes = set.to_bytes();"
+    ]
+}
 
 impl<'a> Viewed<'a> for BitmapView<'a> {
     type Hasher = ();

@@ -26,16 +26,17 @@ impl SnapshotBytes<'_> {
     }
 
     /// The first `len` bytes, which are the snapshot. A mapped file must end there.
-    pub(crate) fn first(self, len: usize) -> Decoded<Self> {
+    pub(crate) fn first(self, len: u64) -> Decoded<Self> {
         match self {
-            Self::Borrowed(bytes) => split(bytes, len as u64).map(|(snapshot, _)| Self::Borrowed(snapshot)),
+            Self::Borrowed(bytes) => split(bytes, len).map(|(snapshot, _)| Self::Borrowed(snapshot)),
             #[cfg(feature = "mmap")]
-            Self::Mapped(map) if map.len() > len => Err(SnapshotErrorKind::TooLong {
-                bytes: map.len() as u64,
-                needed: len as u64,
-            }),
-            #[cfg(feature = "mmap")]
-            Self::Mapped(map) => split(&map, len as u64).map(|_| ()).map(|()| Self::Mapped(map)),
+            Self::Mapped(map) => match map.len() as u64 {
+                bytes if bytes > len => Err(SnapshotErrorKind::TooLong { bytes, needed: len }),
+                _ => {
+                    split(&map, len)?;
+                    Ok(Self::Mapped(map))
+                }
+            },
         }
     }
 
@@ -85,23 +86,30 @@ pub(crate) unsafe fn map<V: Viewed<'static>>(
     V::open(SnapshotBytes::Mapped(map.into()), hasher).map_err(SnapshotError)
 }
 
-/// The methods of a [`Viewed`] with the path `$path`. In the examples, `$bytes` makes the `bytes`
-/// of a snapshot, and `$found` holds of a `view` of them. `$secret` makes the bytes with a
-/// `hasher`, if there are hashers.
+/// The methods of a [`Viewed`] with the path `$path`. In the examples, the lines `$bytes` make the
+/// `bytes` of a snapshot, and `$found` holds of a `view` of them. The lines `$secret` make the
+/// bytes with a `hasher`, if there are hashers.
 macro_rules! viewed {
-    ($view:ident, $path:literal; $bytes:expr, $found:expr) => {
-        $crate::codec::viewed! { @all $view [] |_| Ok(()), $path; $bytes, $found }
+    ($view:ident = $path:literal, finds: $found:literal, bytes: [$($bytes:literal),+]) => {
+        $crate::codec::viewed! { @all $view [] |_| Ok(()), $path; $found, $($bytes),+ }
     };
 
-    ($view:ident, $path:literal; $bytes:expr, $found:expr, with $secret:expr) => {
-        $crate::codec::viewed! { @all $view [S] $crate::codec::murmur3, $path; $bytes, $found }
+    (
+        $view:ident = $path:literal, finds: $found:literal, bytes: [$($bytes:literal),+],
+        bytes_with: [$($secret:literal),+]
+    ) => {
+        $crate::codec::viewed! {
+            @all $view [S, "Fails also if the hasher is not [`Murmur3`](crate::Murmur3); \
+            [`from_bytes_with`](Self::from_bytes_with) takes others."]
+            $crate::codec::murmur3, $path; $found, $($bytes),+
+        }
 
         /// Opening a view with any hasher.
         impl<'a, S: $crate::hash::FilterHasher> $view<'a, S> {
             /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that
             /// filled the original. Fails as [`from_bytes`](Self::from_bytes), and if the hasher
             /// differs.
-            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $secret,
+            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $($secret),+,
                 concat!("let (view, _) = ", $path, "::from_bytes_with(&bytes, hasher)?;"),
                 concat!("assert!(", $found, ");"),
                 concat!("assert!(", $path, "::from_bytes(&bytes).unwrap_err().is_incompatible());"))]
@@ -121,7 +129,7 @@ macro_rules! viewed {
             /// As [`map`](Self::map).
             ///
             /// # Examples
-            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $secret,
+            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $($secret),+,
                 "let file = tempfile::tempfile()?;", "std::io::Write::write_all(&mut &file, &bytes)?;",
                 "// SAFETY: no other process knows of the file.",
                 concat!("let view = unsafe { ", $path, "::map_with(&file, hasher)? };"),
@@ -133,19 +141,19 @@ macro_rules! viewed {
         }
     };
 
-    (@all $view:ident [$($s:ident)?] $hasher:expr, $path:literal; $bytes:expr, $found:expr) => {
+    (@all $view:ident [$($s:ident, $hashers:literal)?] $hasher:expr, $path:literal; $found:literal, $($bytes:literal),+) => {
         /// Opening a view.
         impl<'a> $view<'a> {
             /// A view of the snapshot with which `bytes` begin, and the bytes after it.
             ///
             /// # Errors
             ///
-            /// Fails if the bytes end before the snapshot does, if the header is corrupt, if they
-            /// are not a snapshot of this type in this version of the format, and if its hasher is
-            /// not [`Murmur3`](crate::Murmur3).
+            /// Fails if the bytes end before the snapshot does, if the header is corrupt, or if
+            /// they are not a snapshot of this type in this version of the format.
+            $(#[doc = $hashers])?
             ///
             /// # Examples
-            #[doc = $crate::example!($bytes, "let bytes = [bytes, b\"more\".to_vec()].concat();",
+            #[doc = $crate::example!($($bytes),+, "let bytes = [bytes, b\"more\".to_vec()].concat();",
                 concat!("let (view, rest) = ", $path, "::from_bytes(&bytes)?;"),
                 concat!("assert!(", $found, " && rest == b\"more\");"),
                 concat!("assert!(", $path, "::from_bytes(&bytes[..150]).unwrap_err().is_truncated());"))]
@@ -164,8 +172,9 @@ macro_rules! viewed {
             ///
             /// The view asks Linux for huge pages. Linux grants them if the file system can keep a
             /// file in huge pages, and the file is read anew or was written in large pieces, as
-            /// [`write_to`](crate::ConcurrentBloom::write_to) does. Then lookups are as fast as in
-            /// the original, and a first lookup reads 2 MiB.
+            /// [`write_to`](crate::ConcurrentBloom::write_to) does. Then a first lookup reads 2
+            /// MiB, and a [`BloomView`](crate::BloomView) is as fast as the original. (The other
+            /// views were not measured.)
             ///
             /// # Errors
             ///
@@ -181,7 +190,7 @@ macro_rules! viewed {
             /// file: the view keeps the old one.
             ///
             /// # Examples
-            #[doc = $crate::example!($bytes,
+            #[doc = $crate::example!($($bytes),+,
                 "let file = tempfile::tempfile()?;", "std::io::Write::write_all(&mut &file, &bytes)?;",
                 "// SAFETY: no other process knows of the file.",
                 concat!("let view = unsafe { ", $path, "::map(&file)? };"),
@@ -197,7 +206,7 @@ macro_rules! viewed {
         impl<$($s)?> $view<'_, $($s)?> {
             /// Computes the checksum of all the bytes. Fails if it differs from the one in the
             /// snapshot.
-            #[doc = $crate::example!($bytes, "let mut bytes = bytes;",
+            #[doc = $crate::example!($($bytes),+, "let mut bytes = bytes;",
                 concat!("assert!(", $path, "::from_bytes(&bytes)?.0.verify().is_ok());"),
                 "bytes[200] ^= 1;",
                 concat!("assert!(", $path, "::from_bytes(&bytes)?.0.verify().is_err());"))]
@@ -206,7 +215,7 @@ macro_rules! viewed {
             }
 
             /// The bytes of the snapshot.
-            #[doc = $crate::example!($bytes,
+            #[doc = $crate::example!($($bytes),+,
                 concat!("assert_eq!(", $path, "::from_bytes(&bytes)?.0.bytes(), bytes);"))]
             #[must_use]
             pub fn bytes(&self) -> &[u8] {

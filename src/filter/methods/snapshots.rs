@@ -1,21 +1,22 @@
 //! Snapshots, for the types that can be saved: as bytes, into the caller's memory, by streams.
 //! `docs/FORMAT.md` describes the bytes.
 
-/// The snapshots of a type; `of one size` if their length never changes. In the examples of a type
-/// without an engine, `$make` makes a `filter` that has "a", and `$finds` is the lookup that tells
-/// "a" from "b".
+/// The snapshots of a type; `of one size` if their length never changes, where `$content` may say
+/// more of it. In the examples of a type without an engine, `$make` makes a `filter` that has "a",
+/// and `$finds` is the lookup that tells "a" from "b".
 macro_rules! stored {
     ($type:ident: $engine:ty $(, of one $size:ident)?) => {
         $crate::filter::methods::stored! { $type $(of one $size)?;
         concat!("let filter = lanebloom::", stringify!($type), "::from_keys([\"a\"], 0.01)?;"), "contains" }
     };
 
-    ($type:ident of one size; $make:expr, $finds:literal) => {
+    ($type:ident of one size $(, $content:literal)?; $make:expr, $finds:literal) => {
         $crate::filter::methods::stored! { $type; $make, $finds }
 
         /// Snapshots of one length.
         impl<S: $crate::hash::FilterHasher> $type<S> {
             /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
+            $(#[doc = $content])?
             #[doc = $crate::example!($make, "assert_eq!(filter.snapshot_bytes(), filter.to_bytes().len());")]
             #[must_use]
             pub fn snapshot_bytes(&self) -> usize {
@@ -77,7 +78,10 @@ macro_rules! stored {
             /// the original. Fails as [`read_from`](Self::read_from), and if the hasher differs.
             #[doc = $crate::example!($make, "let (stream, hasher) = (filter.to_bytes(), *filter.hasher());",
                 concat!("let same = lanebloom::", stringify!($type), "::read_from_with(&stream[..], 1 << 20, hasher)?;"),
-                concat!("assert!(same.", $finds, "(\"a\") && !same.", $finds, "(\"b\"));"))]
+                concat!("assert!(same.", $finds, "(\"a\") && !same.", $finds, "(\"b\"));"),
+                "let secret = lanebloom::SipHash13::random();",
+                concat!("let refused = lanebloom::", stringify!($type), "::read_from_with(&stream[..], 1 << 20, secret);"),
+                "assert!(refused.unwrap_err().is_incompatible());")]
             #[cfg(feature = "std")]
             pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, $crate::SnapshotError> {
                 $crate::traits::Stored::read_from_with(reader, max_bytes, hasher)

@@ -40,6 +40,29 @@ use core::num::NonZeroUsize;
 /// assert!(view.contains("a") && !view.contains("b"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A file is mapped while its writer [replaces](crate::codec::replace_file) it:
+///
+/// ```
+/// # #[cfg(feature = "mmap")] {
+/// use lanebloom::codec::replace_file;
+/// use lanebloom::{BloomView, ConcurrentBloom};
+/// use std::fs::File;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("seen.filter");
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// filter.insert("a");
+/// replace_file(&path, |file| filter.write_to(file))?;
+/// // SAFETY: whoever writes this file replaces it.
+/// let view = unsafe { BloomView::map(&File::open(&path)?)? };
+/// filter.insert("b");
+/// replace_file(&path, |file| filter.write_to(file))?;
+/// // The view keeps the old file.
+/// assert!(view.contains("a") && !view.contains("b"));
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
 
 /// The engine of [`BloomView`]: the bytes of a snapshot.
@@ -54,11 +77,16 @@ pub struct BloomBytes<'a> {
     blocks: NonZeroUsize,
 }
 
-viewed! { BloomView, "lanebloom::BloomView";
-"let bytes = lanebloom::ConcurrentBloom::from_keys([\"a\"], 0.01)?.to_bytes();", "view.contains(\"a\")",
-with "let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build()?;
-filter.insert(\"a\");
-let bytes = filter.to_bytes();" }
+viewed! {
+    BloomView = "lanebloom::BloomView",
+    finds: "view.contains(\"a\")",
+    bytes: ["let bytes = lanebloom::ConcurrentBloom::from_keys([\"a\"], 0.01)?.to_bytes();"],
+    bytes_with: [
+        "let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build()?;",
+        "filter.insert(\"a\");",
+        "let bytes = filter.to_bytes();"
+    ]
+}
 
 impl<'a, S> Viewed<'a> for BloomView<'a, S> {
     type Hasher = S;
@@ -70,7 +98,7 @@ impl<'a, S> Viewed<'a> for BloomView<'a, S> {
         } = header.blocks()?;
         let hasher = hasher(header.hashing)?;
         let words = BloomBytes {
-            snapshot: bytes.first(header.len as usize)?,
+            snapshot: bytes.first(header.len)?,
             lookups: Lookups::of(layout, Isa::best()),
             blocks: NonZeroUsize::new(layout.blocks).expect("a header without blocks is refused"),
         };

@@ -29,10 +29,15 @@ pub type StaticView<'a, S = Murmur3> = Filter<StaticBytes<'a>, S>;
 /// The engine of [`StaticView`]: the bytes of a snapshot.
 pub type StaticBytes<'a> = Fuse<SnapshotCells<'a>>;
 
-viewed! { StaticView, "lanebloom::StaticView";
-"let bytes = lanebloom::StaticFilter::from_keys([\"a\"], 1e-4)?.to_bytes();", "view.contains(\"a\")",
-with "let filter = lanebloom::StaticFilter::builder().hasher(hasher).build_from_keys([\"a\"])?;
-let bytes = filter.to_bytes();" }
+viewed! {
+    StaticView = "lanebloom::StaticView",
+    finds: "view.contains(\"a\")",
+    bytes: ["let bytes = lanebloom::StaticFilter::from_keys([\"a\"], 1e-4)?.to_bytes();"],
+    bytes_with: [
+        "let filter = lanebloom::StaticFilter::builder().hasher(hasher).build_from_keys([\"a\"])?;",
+        "let bytes = filter.to_bytes();"
+    ]
+}
 
 impl<'a, S> Viewed<'a> for StaticView<'a, S> {
     type Hasher = S;
@@ -41,7 +46,7 @@ impl<'a, S> Viewed<'a> for StaticView<'a, S> {
         let header = OwnHeader::parse(bytes.bytes(), Kind::Static)?;
         let hasher = hasher(header.hashing)?;
         let (layout, _, keys) = header.fuse()?;
-        let cells = SnapshotCells(bytes.first(header.len as usize)?);
+        let cells = SnapshotCells(bytes.first(header.len)?);
         Ok(Filter::of(Fuse::new(cells, layout, keys)?, hasher))
     }
 
