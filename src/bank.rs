@@ -83,9 +83,9 @@
 //!
 //! To insert a new key takes 62 to 370 ns with 64 columns (31 to 34 in batches) and 225 to 480 ns
 //! with 1,024; into a `ConcurrentBloom` it takes 8.5 ns. [`push`](FilterBank::push) takes 1.6 to
-//! 7.7 ns for each bit of a filter, set or not. [`push_all`](FilterBank::push_all) takes 1.7 to 4.4
-//! ns for each *row word*: one bit of 64 filters. So 64 filters of a million bits each take 2 to 4
-//! ms.
+//! 7.7 ns for each bit of a filter, set or not. [`push_all`](FilterBank::push_all) takes 1.6 to 2.3
+//! ns for each *row word* with 64 filters and 2.2 to 4.4 ns with 1,024, where a row word is one bit
+//! of 64 filters. So 64 filters of a million bits each take 1.6 to 2.3 ms.
 //!
 //! # When not to use it
 //!

@@ -300,6 +300,16 @@ impl InsertError {
     /// Whether the allocator refused the memory of the next layer. A
     /// [`ScalableBloom`](crate::ScalableBloom) may accept the same key later: every insert tries
     /// again.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::builder().expected_keys(1).build()?;
+    /// filter.set_hint(1 << 50); // keys of the next layer
+    /// filter.insert("a")?;
+    /// assert!(filter.insert("b").unwrap_err().is_out_of_memory());
+    /// filter.set_hint(0);
+    /// assert_eq!(filter.insert("b"), Ok(true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         self.kind == InsertErrorKind::NoLayer(NoLayer::OutOfMemory)

@@ -57,6 +57,15 @@ pub struct SnapshotHeader {
 }
 
 /// What a snapshot or delta consists of.
+///
+/// ```
+/// use lanebloom::codec::{Content, SnapshotHeader};
+///
+/// let bank = lanebloom::FilterBank::with_capacity(100, 1000, 0.1)?.to_bytes();
+/// let content = SnapshotHeader::peek(&bank)?.content;
+/// assert!(matches!(content, Content::Blocks { columns: Some(128), .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Content {

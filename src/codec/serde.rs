@@ -88,6 +88,11 @@ pub trait Snapshot: Sized {
 /// let json = serde_json::to_string(&State { recent })?;
 /// let state: State = serde_json::from_str(&json)?;
 /// assert!(state.recent.contains("a"));
+///
+/// let json = serde_json::to_string(&state.recent)?;
+/// let mut from = serde_json::Deserializer::from_str(&json);
+/// let limited = Limited::<Bloom>::new(10, Murmur3::default());
+/// assert!(limited.deserialize(&mut from).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -626,6 +626,26 @@ pub trait Encode: Engine {
 
 /// The [`Size`](Stored::Size) of filters whose size never changes, and so the length of their
 /// snapshots.
+///
+/// ```
+/// use lanebloom::traits::{FixedSize, Stored};
+///
+/// /// One after another, in memory of the caller.
+/// fn write_all<F: Stored<Size = FixedSize>>(filters: &[F], mut out: &mut [u8]) {
+///     for filter in filters {
+///         let (here, rest) = out.split_at_mut(filter.snapshot_bytes());
+///         filter.write_to_slice(here);
+///         out = rest;
+///     }
+/// }
+///
+/// let filter = |key| lanebloom::ConcurrentBloom::from_keys([key], 0.01);
+/// let filters = [filter("a")?, filter("b")?];
+/// let mut out = vec![0; 2 * filters[0].snapshot_bytes()];
+/// write_all(&filters, &mut out);
+/// assert_eq!(out, filters.map(|filter| filter.to_bytes()).concat());
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
 pub enum FixedSize {}
 
 /// A filter that can be saved and loaded, as a [snapshot](crate::codec).

@@ -77,7 +77,8 @@ impl FilterHasher for BuiltinHasher {
 ///
 /// ```
 /// use lanebloom::hash::AnyHasher;
-/// use lanebloom::{ConcurrentBloom, FastHash, Prehashed};
+/// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash, KeyHasher};
+/// use lanebloom::{Prehashed, SipHash13};
 ///
 /// // A program's option decides.
 /// let hasher: AnyHasher = match "prehashed" {
@@ -85,12 +86,19 @@ impl FilterHasher for BuiltinHasher {
 ///     _ => Prehashed.into(),
 /// };
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-/// let filter = builder.hasher(hasher).build()?;
+/// let filter = builder.clone().hasher(hasher).build()?;
+/// if let AnyHasher::Builtin(hasher) = hasher {
+///     filter.insert_hash(hasher.hash_key("a"));
+/// }
 /// filter.insert_hash(17);
 /// // Any program reads it.
 /// let bytes = filter.to_bytes();
 /// let (same, _) = ConcurrentBloom::from_bytes_with(&bytes, Prehashed)?;
 /// assert!(same.contains_hash(17) && *filter.hasher() == AnyHasher::Prehashed);
+/// // A secret key is not in the snapshot.
+/// let secret = builder.hasher(SipHash13::random()).build()?.to_bytes();
+/// let (filter, _) = AnyFilter::from_bytes(&secret)?;
+/// assert!(matches!(filter.hasher(), Some(AnyHasher::Unknown { .. })));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
