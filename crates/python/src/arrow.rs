@@ -15,7 +15,6 @@ use std::mem;
 use std::sync::Arc;
 
 #[repr(C)]
-#[derive(Default)]
 struct Schema {
     format: *const c_char,
     name: *const c_char,
@@ -29,7 +28,6 @@ struct Schema {
 }
 
 #[repr(C)]
-#[derive(Default)]
 struct Array {
     length: i64,
     null_count: i64,
@@ -44,7 +42,6 @@ struct Array {
 }
 
 #[repr(C)]
-#[derive(Default)]
 struct RawStream {
     get_schema: Option<unsafe extern "C" fn(*mut RawStream, *mut Schema) -> c_int>,
     get_next: Option<unsafe extern "C" fn(*mut RawStream, *mut Array) -> c_int>,
@@ -53,14 +50,17 @@ struct RawStream {
     private_data: *mut c_void,
 }
 
-/// A structure that its producer releases. By default it has nothing to release.
-trait Released: Default {
+/// A structure that its producer releases.
+trait Released {
+    /// Nothing to release.
+    const EMPTY: Self;
     fn release(&mut self);
 }
 
 macro_rules! released {
-    ($($name:ident),*) => {$(
+    ($($name:ident $empty:expr),*) => {$(
         impl Released for $name {
+            const EMPTY: Self = $empty;
             fn release(&mut self) {
                 if let Some(release) = self.release {
                     // SAFETY: the interface's promise: it is called once, for `release` becomes
@@ -72,7 +72,20 @@ macro_rules! released {
     )*};
 }
 
-released!(Schema, Array, RawStream);
+const NO_CHARS: *const c_char = std::ptr::null();
+released! {
+    Schema Schema {
+        format: NO_CHARS, name: NO_CHARS, metadata: NO_CHARS, flags: 0, children_len: 0, children: std::ptr::null_mut(),
+        dictionary: std::ptr::null_mut(), release: None, private_data: std::ptr::null_mut(),
+    },
+    Array Array {
+        length: 0, null_count: 0, offset: 0, buffers_len: 0, children_len: 0, buffers: std::ptr::null_mut(),
+        children: std::ptr::null_mut(), dictionary: std::ptr::null_mut(), release: None, private_data: std::ptr::null_mut(),
+    },
+    RawStream RawStream {
+        get_schema: None, get_next: None, get_last_error: None, release: None, private_data: std::ptr::null_mut(),
+    }
+}
 
 /// A structure of a producer, released when dropped.
 #[repr(transparent)]
@@ -92,7 +105,7 @@ impl<T: Released> Owned<T> {
         let raw: *mut T = capsule.pointer_checked(Some(name))?.as_ptr().cast();
         // SAFETY: a capsule of this name points to such a structure. It stays valid as what the
         // interface calls released, and is moved while no other thread runs this for the capsule.
-        Ok(Self(mem::take(unsafe { &mut *raw })))
+        Ok(Self(mem::replace(unsafe { &mut *raw }, T::EMPTY)))
     }
 }
 
@@ -133,7 +146,7 @@ impl Stream {
         let capsule = export.call0()?;
         let take = || Owned::<RawStream>::take(&capsule, c"arrow_array_stream");
         let mut stream = Box::new(with_critical_section(&capsule, take)?);
-        let mut schema = Owned(Schema::default());
+        let mut schema = Owned(Schema::EMPTY);
         let get_schema = stream.0.get_schema.ok_or_else(released_error)?;
         // SAFETY: the stream is not released; it writes a schema there, or an error.
         let code = unsafe { get_schema(&mut stream.0, &mut schema.0) };
@@ -151,7 +164,7 @@ impl Stream {
         let array = match &mut self.rest {
             Rest::One(array) => array.take(),
             Rest::Stream(stream) => {
-                let mut array = Owned(Array::default());
+                let mut array = Owned(Array::EMPTY);
                 let get_next = stream.0.get_next.ok_or_else(released_error)?;
                 // A producer may work long, by threads that take the interpreter's lock.
                 let (from, to) = (&mut *stream, &mut array);
@@ -243,7 +256,7 @@ impl ArrowAnswers {
             format: c"b".as_ptr(),
             name: c"".as_ptr(),
             release: Some(release_schema),
-            ..Schema::default()
+            ..Schema::EMPTY
         });
         let mut owner = Box::new(ExportedBits {
             buffers: [std::ptr::null(), self.bits.as_ptr().cast()],
@@ -255,7 +268,7 @@ impl ArrowAnswers {
             buffers: owner.buffers.as_mut_ptr(),
             release: Some(release_array),
             private_data: Box::into_raw(owner).cast(),
-            ..Array::default()
+            ..Array::EMPTY
         });
         let schema = PyCapsule::new_with_value(py, schema, c"arrow_schema")?;
         let array = PyCapsule::new_with_value(py, array, c"arrow_array")?;
