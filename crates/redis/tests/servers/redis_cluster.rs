@@ -30,10 +30,12 @@ macro_rules! cluster {
     };
 }
 
-/// A connection that waits briefly between its attempts.
+/// A connection that waits briefly between its attempts. (By the client's default, a wait of
+/// 2^attempt overflows at the 58th.)
 fn connect(cluster: &Cluster) -> ClusterConnection {
     let client = ClusterClient::builder(cluster.urls())
         .retries(2000)
+        .retry_wait_formula(5, 1)
         .min_retry_wait(1)
         .max_retry_wait(5);
     client.build().unwrap().get_connection().unwrap()
