@@ -151,23 +151,27 @@ pub(crate) fn plain(filter: ScalableBloom<AnyHasher>) -> AnyFilter {
 /// What a written file has.
 pub(crate) fn summary(content: &Content) -> Summary {
     let (filters, memory, now) = content.measured();
-    // Several filters may have the same key.
-    let about = if filters == 1 { "about" } else { "at most about" };
-    let text = format!(
-        ", {} of {}, {about} {} keys, rate {}",
-        count(filters, "filter"),
-        HumanBytes(memory as u64),
-        now.len,
-        table::rate(now.false_positive_rate)
-    );
-    Summary {
-        text,
-        statistics: vec![
-            ("kind", content.kind().into()),
-            ("filters", filters.into()),
-            ("memory_bytes", memory.into()),
-            ("keys_estimated", now.len.into()),
-            ("rate", now.false_positive_rate.into()),
-        ],
+    let kind = content.kind();
+    let parts = match filters {
+        1 => String::new(),
+        _ => format!(" of {}", count(filters, "filter")),
+    };
+    let mut text = format!(", one {kind}{parts}, {}", HumanBytes(memory as u64));
+    let mut statistics = vec![
+        ("kind", kind.into()),
+        ("filters", filters.into()),
+        ("memory_bytes", memory.into()),
+    ];
+    if let Content::Filter(AnyFilter::Bitmap(bitmap)) = content {
+        text += &format!(", {} numbers", bitmap.len());
+        statistics.push(("numbers", bitmap.len().into()));
+    } else {
+        // Several filters may have the same key.
+        let about = if filters == 1 { "about" } else { "at most about" };
+        let rate = table::rate(now.false_positive_rate);
+        text += &format!(", {about} {} keys, rate {rate}", now.len);
+        statistics.push(("keys_estimated", now.len.into()));
+        statistics.push(("rate", now.false_positive_rate.into()));
     }
+    Summary { text, statistics }
 }

@@ -1,9 +1,10 @@
 //! `merge` and `convert`.
 
-use super::{Shell, lines, stderr};
+use super::{Shell, Value, lines, stderr};
 use lanebloom::hash::SipHash13;
-use lanebloom::{ConcurrentBloom, CuckooFilter, ScalableBloom};
+use lanebloom::{ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom};
 use lanebloom_formats::GuavaBloom;
+use serde_json::json;
 
 /// The union of two filters of the same layout is the filter of all keys, bit for bit.
 #[test]
@@ -35,7 +36,7 @@ fn a_merge_keeps_the_rate() {
     let merged = shell.run("merge fa fb -o both");
     let text = stderr(&merged);
     assert!(
-        text.starts_with("2 files, 2 filters of 53.75 KiB, at most about "),
+        text.starts_with("2 files, one ScalableBloom of 2 filters, 53.75 KiB, at most about "),
         "{text}"
     );
     // Twice a rate of 0.75%, where one layer would have 9%.
@@ -124,6 +125,26 @@ fn what_cannot_be_merged() {
         assert_eq!(shell.fact("merged", "kind"), "ScalableBloom");
         assert_eq!(shell.run_with("query merged", lines(0..10_000)).status.code(), Some(0));
     }
+}
+
+/// What is written, by its kind. Numbers are counted, and keys are estimated.
+#[test]
+fn a_summary_names_the_kind() {
+    let shell = Shell::new();
+    let bitmap = ConcurrentBitmap::new(1000).unwrap();
+    (0..5).for_each(|number| assert_eq!(bitmap.insert(number), Ok(true)));
+    shell.write("bitmap", bitmap.to_bytes());
+    let text = stderr(&shell.run("merge bitmap bitmap -o both"));
+    assert_eq!(text, "2 files, one ConcurrentBitmap, 128 B, 5 numbers\n");
+    let text = stderr(&shell.run("merge bitmap bitmap -o both --json-summary"));
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let expected = json!({"files": 2, "kind": "ConcurrentBitmap", "filters": 1, "memory_bytes": 128, "numbers": 5});
+    assert_eq!(found, expected);
+
+    shell.write("keys", lines(0..1000));
+    shell.ok("build keys -o redis --format redisbloom --redis-key a");
+    let text = stderr(&shell.run("convert redis -o same --to redisbloom"));
+    assert_eq!(text, "same, one RedisBloom, 1.62 KiB, about 997 keys, rate 0.49%\n");
 }
 
 /// Filters under a secret key are merged without it.
