@@ -146,8 +146,14 @@ fn read(path: &Path) -> Result<(u64, Content)> {
     let most = match Form::of(&whole)? {
         Form::Guava(needed) => needed.saturating_add(1),
         Form::Snapshot => match SnapshotHeader::peek(&whole)? {
-            // Others may follow it; names follow it.
-            header if matches!(header.kind, Kind::Delta | Kind::Bank) => u64::MAX,
+            // Others may follow it: one after another is in memory.
+            header if unreadable(&header).is_some() => {
+                let mut all = whole.chain(file).take(u64::MAX);
+                let content = recognize(&mut all, u64::MAX)?;
+                return Ok((u64::MAX - all.limit(), content));
+            }
+            // Names follow it.
+            header if header.kind == Kind::Bank => u64::MAX,
             header => header.bytes.saturating_add(1),
         },
         Form::Redis => u64::MAX,
@@ -257,13 +263,20 @@ fn unreadable(header: &SnapshotHeader) -> Option<&'static str> {
     }
 }
 
-/// Reads snapshots and deltas to the end, and checks all their checksums.
+/// Reads snapshots and deltas to the end, one after another, and checks all their checksums.
 fn verify(mut bytes: Vec<u8>, reader: &mut impl Read) -> Result<()> {
-    reader.read_to_end(&mut bytes).context("cannot read it")?;
-    let mut rest = &bytes[..];
-    while !rest.is_empty() {
-        let start = bytes.len() - rest.len();
-        (_, rest) = codec::verify(rest).with_context(|| format!("the record at byte {start}"))?;
+    let mut start = 0;
+    while !bytes.is_empty() {
+        let place = || format!("the record at byte {start}");
+        let record = SnapshotHeader::peek(&bytes).with_context(place)?.bytes;
+        let missing = record.saturating_sub(bytes.len() as u64);
+        // With the next one's header.
+        let mut more = reader.take(missing.saturating_add(SnapshotHeader::LEN as u64));
+        more.read_to_end(&mut bytes).context("cannot read it")?;
+        let (_, rest) = codec::verify(&bytes).with_context(place)?;
+        let read = bytes.len() - rest.len();
+        bytes.drain(..read);
+        start += read;
     }
     Ok(())
 }

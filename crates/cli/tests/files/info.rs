@@ -2,11 +2,12 @@
 
 use super::{Shell, Value, data, lines, stderr};
 use lanebloom::hash::{KeyHasher, Murmur3, SipHash13};
-use lanebloom::{ConcurrentBloom, ScalableBloom};
+use lanebloom::{ConcurrentBloom, ScalableBloom, WindowedBloom};
 use lanebloom_formats::GuavaBloom;
 use std::fs;
+use std::time::Duration;
 #[cfg(unix)]
-use std::{io::Write, process, time::Duration};
+use std::{io::Write, process};
 use twox_hash::XxHash3_64;
 
 /// The same facts as the rows, with numbers as numbers.
@@ -361,6 +362,43 @@ fn an_endless_pipe_is_no_filter() {
         assert_eq!(output.status.code(), Some(2), "{line} waits for the end");
         let found = stderr(&output);
         assert!(found.starts_with(&format!("lanebloom: pipe: {error}")), "{found}");
+    }
+}
+
+/// What the library cannot read, and what follows it, is described as in a file.
+#[test]
+fn unreadable_snapshots_come_from_stdin_too() {
+    let shell = Shell::new();
+    let windowed = WindowedBloom::builder()
+        .expected_keys(1000)
+        .window(Duration::from_secs(9));
+    let windowed = windowed.clock(|| Duration::ZERO).build().unwrap();
+    windowed.insert("a");
+    let delta = fs::read(data("delta_v1_four.bin")).unwrap();
+    let of = |parts: &[&[u8]]| parts.concat();
+    for bytes in [
+        windowed.to_bytes(),
+        of(&[&windowed.to_bytes(), &delta, &delta]),
+        of(&[&delta, &windowed.to_bytes()]),
+        delta.clone(),
+    ] {
+        shell.write("file", &bytes);
+        let expected = shell.ok("info file");
+        assert_eq!(shell.fact("file", "bytes"), bytes.len().to_string());
+        let found = shell.run_with("info -", &bytes[..]);
+        let found = String::from_utf8(found.stdout).unwrap();
+        assert_eq!(found.replacen("stdin", "file", 1), expected);
+        for more in [&[0; 300][..], &delta[..100]] {
+            let bytes = of(&[&bytes, more]);
+            let text = format!(": the record at byte {}: ", bytes.len() - more.len());
+            shell.write("file", &bytes);
+            shell.fails("info file", &text);
+            let found = stderr(&shell.run_with("info -", bytes));
+            assert!(
+                found.starts_with("lanebloom: stdin") && found.contains(&text),
+                "{found}"
+            );
+        }
     }
 }
 
