@@ -77,22 +77,23 @@ pub fn run<C: Cut, S: Stage<C::Records>>(
             // Before the end is known: the last thread takes the bar from the screen.
             drop(shared);
             // Nobody receives it after a failure of another thread.
-            failure.map(|failure| sender.send(failure));
+            if let Some(failure) = failure {
+                let _ = sender.send(failure);
+            }
         });
     }
     drop(sender);
     match failures.recv() {
         // All threads have ended.
         Err(_) => Ok(shared.stage.end().expect("only a failure ends it before")),
-        Ok(Ok(error)) => {
+        Ok(failure) => {
             shared.work.abandon();
             drop(shared.stage.end());
             // The bar goes before the error message comes.
             progress.finish();
-            Err(error)
+            // The thread has reported its panic.
+            Err(failure.unwrap_or_else(|panic| panic::resume_unwind(panic)))
         }
-        // The thread has reported it.
-        Ok(Err(panic)) => panic::resume_unwind(panic),
     }
 }
 
@@ -154,7 +155,8 @@ impl<T> InOrder<T> {
 
     /// Waits until it is the turn of `number`, calls `take`, and gives the turn to `next`; returns
     /// `None` after the end. If `take` fails, the others wait until the caller calls
-    /// [`end`](Self::end), so no other error comes before this one. A panic is the end.
+    /// [`end`](Self::end), so no other error comes before this one. After a panic, later calls
+    /// return `None`, and those that wait do so once the caller calls `end`.
     pub fn turn<U>(&self, number: u64, next: u64, take: impl FnOnce(&mut T) -> Result<U>) -> Option<Result<U>> {
         let is_before = |(turn, value): &mut (u64, Option<T>)| *turn < number && value.is_some();
         let waited = self.changed.wait_while(self.state.lock().ok()?, is_before);
@@ -269,6 +271,57 @@ mod tests {
     #[should_panic(expected = "it has panicked")]
     fn a_panic_returns_while_another_thread_reads() {
         let _ = run_endless(Nothing, First(|| panic!("of the stage"), None));
+    }
+
+    /// Tells that it was abandoned.
+    struct Abandoned(Sender<()>);
+
+    impl Work<()> for Abandoned {
+        fn work(&self, _: &mut Chunk<()>) {}
+
+        fn abandon(&self) {
+            self.0.send(()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_the_waiting_as_an_error_does() {
+        let (abandon, abandoned) = mpsc::channel();
+        let (drop, dropped) = mpsc::channel();
+        let stage = First(|| panic!("of the stage"), Some(drop));
+        let run = AssertUnwindSafe(|| run_endless(Abandoned(abandon), stage).map(|_| ()));
+        assert!(panic::catch_unwind(run).is_err());
+        abandoned.try_recv().expect("others may wait in `finish`");
+        dropped.try_recv().expect("others may wait for their turn");
+    }
+
+    #[test]
+    fn a_turn_waits_for_those_before_it_and_ends() {
+        let order = InOrder::new(Vec::new());
+        let turn = |number, result: Result<()>| {
+            order.turn(number, number + 1, |taken| {
+                taken.push(number);
+                result
+            })
+        };
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            let others = scope.spawn(|| {
+                sender.send(turn(1, Ok(())).is_some()).unwrap();
+                sender.send(turn(3, Ok(())).is_some()).unwrap();
+            });
+            let waits = || receiver.recv_timeout(Duration::from_millis(50)).is_err();
+            assert!(waits());
+            turn(0, Ok(())).unwrap().unwrap();
+            assert_eq!(receiver.recv(), Ok(true));
+            // After an error the turn is still the one that failed.
+            turn(2, Err(anyhow::anyhow!("full"))).unwrap().unwrap_err();
+            assert!(waits());
+            assert_eq!(order.end(), Some(vec![0, 1, 2]));
+            assert_eq!(receiver.recv(), Ok(false));
+            others.join().unwrap();
+        });
+        assert!(order.end().is_none() && turn(4, Ok(())).is_none());
     }
 
     struct Panics;
