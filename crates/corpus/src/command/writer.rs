@@ -260,7 +260,9 @@ impl Writer {
     /// Waits until the chunks before `number` are written, completes the files of the inputs before
     /// `input`, and returns those that have no name yet.
     pub(super) fn complete(&self, number: u64, input: usize) -> Result<Vec<Part>> {
-        let completed = self.state.turn(number, number, |(target, _)| target.complete(input));
+        let completed = self
+            .state
+            .turn(number, number, |(target, _)| target.complete(self.output(input)));
         completed.unwrap_or_else(|| bail!("another thread has failed"))
     }
 
