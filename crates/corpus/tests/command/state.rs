@@ -122,6 +122,48 @@ fn a_state_has_its_options_and_its_journal() {
     shell.error("b.jsonl --ngrams 3 --state s", &["not a journal"]);
 }
 
+/// Journals of earlier versions say that something is not there, or do not name it.
+#[test]
+fn old_journals_are_read() {
+    let shell = Shell::new();
+    shell.write("a.jsonl", lines(&["a"]));
+    shell.ok("a.jsonl -o - --state s");
+    shell.ok("a.jsonl --build f");
+    for (name, absent) in [("s", "next"), ("f", "next"), ("f", "inputs")] {
+        let path = format!("{name}.journal");
+        let mut journal: Value = serde_json::from_slice(&shell.read(&path)).unwrap();
+        assert_eq!(journal.get(absent), None, "{journal}");
+        journal[absent] = Value::Null;
+        shell.write(&path, sealed(journal));
+        assert_eq!(shell.report("a.jsonl -o - --state s")["inputs_skipped"], 1);
+        assert_eq!(shell.ok("a.jsonl --against f"), b"");
+    }
+}
+
+/// A disk without room, as a limit on the size of files: nothing is left of the outputs, and the
+/// state has not seen what they lack.
+#[cfg(unix)]
+#[test]
+fn a_write_that_fails_saves_nothing() {
+    let shell = Shell::new();
+    let texts = Vec::from_iter((0..8000).map(|number| number.to_string()));
+    for name in 0..8 {
+        shell.write(&format!("in/{name}.jsonl"), lines(&texts));
+    }
+    let line = "in --output-dir out --state s --threads 8 --save-every 0 --annotate seen --quiet";
+    let output = shell.run_after("trap '' XFSZ; ulimit -f 100", line);
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.starts_with("lanebloom-corpus: cannot write out/in/0.jsonl: ") && errors.lines().count() == 1,
+        "{errors}"
+    );
+    assert_eq!(shell.names("out/in"), [""; 0]);
+    assert_eq!(shell.names("."), ["in", "out"]);
+    shell.ok(line);
+    assert_eq!(shell.names("out/in").len(), 8);
+}
+
 /// The layers that a run adds have the seed of the first one, or no later run could read them.
 #[test]
 fn a_state_with_a_seed_grows() {
