@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use lanebloom_files::args::{InputArgs, SummaryArgs, field, number, rate, threads};
+use lanebloom_files::json::Pointer;
 use lanebloom_files::pages::Shell;
 use std::path::PathBuf;
 
@@ -533,8 +534,8 @@ pub(crate) struct KeyArgs {
 
     /// Use a value of each line's JSON as the key, by its JSON pointer (RFC 6901), such as
     /// /user/id. Give it several times for a key of several values
-    #[arg(long, value_name = "POINTER", value_parser = pointer)]
-    pub(crate) json: Vec<String>,
+    #[arg(long, value_name = "POINTER", value_parser = Pointer::parse)]
+    pub(crate) json: Vec<Pointer>,
 
     /// Ignore white space at both ends of a key, or of each of its fields
     #[arg(long, conflicts_with = "json")]
@@ -616,13 +617,5 @@ fn delimiter(text: &str) -> Result<u8, String> {
         b"\\t" => Ok(b'\t'),
         &[byte] if byte != b'\n' => Ok(byte),
         _ => Err("must be a single byte other than a newline".into()),
-    }
-}
-
-fn pointer(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.starts_with('/') {
-        Ok(text.into())
-    } else {
-        Err("must begin with a slash, such as /user/id".into())
     }
 }

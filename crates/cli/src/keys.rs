@@ -211,7 +211,7 @@ impl KeySpec {
                 delimiter: delimiter(b','),
             }
         } else if !args.json.is_empty() {
-            KeySource::Json(args.json.iter().map(|pointer| Pointer::new(pointer)).collect())
+            KeySource::Json(args.json.clone())
         } else {
             KeySource::Line
         };

@@ -10,7 +10,25 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Pointer(Vec<String>);
 
+/// serde_json reads no deeper.
+const MOST_TOKENS: usize = 127;
+
 impl Pointer {
+    /// For the command line: fails if no value can be at this pointer.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let pointer = Self::new(text);
+        if !text.is_empty() && !text.starts_with('/') {
+            return Err("must begin with a slash, such as /user/id".into());
+        }
+        let tokens = pointer.0.len();
+        if tokens > MOST_TOKENS {
+            return Err(format!(
+                "has {tokens} names and indices: at most {MOST_TOKENS} are read"
+            ));
+        }
+        Ok(pointer)
+    }
+
     pub fn new(text: &str) -> Self {
         let unescaped = |token: &str| token.replace("~1", "/").replace("~0", "~");
         Self(text.split('/').skip(1).map(unescaped).collect())
@@ -203,6 +221,20 @@ mod tests {
         ] {
             assert_eq!(found(line), None, "{}", line.escape_ascii());
         }
+    }
+
+    #[test]
+    fn a_pointer_is_refused_if_no_line_can_be_read_so_deep() {
+        let nested = |depth| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let deepest = Pointer::parse(&"/0".repeat(127)).unwrap();
+        assert_eq!(deepest.find(nested(127).as_bytes()).map(RawValue::get), Some("1"));
+        let refused = Pointer::parse(&"/0".repeat(128)).unwrap_err();
+        assert_eq!(refused, "has 128 names and indices: at most 127 are read");
+        assert!(Pointer::new(&"/0".repeat(128)).find(nested(128).as_bytes()).is_none());
+        // Other values may be deeper.
+        let line = format!("[1,{}]", nested(1000));
+        let first = Pointer::parse("/0").unwrap();
+        assert_eq!(first.find(line.as_bytes()).map(RawValue::get), Some("1"));
     }
 
     #[test]

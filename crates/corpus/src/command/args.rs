@@ -2,6 +2,7 @@
 
 use clap::{Parser, ValueEnum, ValueHint};
 use lanebloom_files::args::{InputArgs, SummaryArgs, field, number, rate, share, threads};
+use lanebloom_files::json::Pointer;
 use lanebloom_files::pages::Shell;
 use std::path::PathBuf;
 
@@ -58,7 +59,7 @@ pub(super) struct Args {
     pub(super) annotate: Option<String>,
 
     /// The field with the text: a name, or a JSON pointer such as /document/text
-    #[arg(long, value_name = "FIELD", default_value = "text")]
+    #[arg(long, value_name = "FIELD", value_parser = field_of_text, default_value = "text")]
     pub(super) text: String,
 
     /// Compare and remove whole documents, paragraphs (between empty lines), or lines
@@ -236,4 +237,11 @@ pub(super) enum Difference {
     Digits,
     /// The amount of white space
     Whitespace,
+}
+
+fn field_of_text(text: &str) -> Result<String, String> {
+    if text.starts_with('/') {
+        Pointer::parse(text)?;
+    }
+    Ok(text.into())
 }
