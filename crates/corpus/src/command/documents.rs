@@ -202,7 +202,10 @@ impl Fate {
     }
 
     fn is_uncompared(self) -> bool {
-        self as usize >= Self::NotJson as usize
+        matches!(
+            self,
+            Self::NotJson | Self::WithNan | Self::WithoutText | Self::HalfSurrogate
+        )
     }
 }
 
