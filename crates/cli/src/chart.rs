@@ -31,6 +31,14 @@ pub(crate) fn output(path: &Path) -> Result<Output> {
 /// A place in the picture, in pixels from the left and from the top.
 type Point = (f64, f64);
 
+/// The part of a text that lies at its point.
+#[derive(Clone, Copy)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
 /// A picture.
 pub(crate) struct Svg {
     size: (u32, u32),
@@ -44,8 +52,8 @@ impl Svg {
             size,
             shapes: String::new(),
         };
-        svg.text((20.0, 26.0), "start", LARGE, TEXT, title);
-        svg.text((20.0, 52.0), "start", SMALL, GRAY, below);
+        svg.text((20.0, 26.0), Anchor::Start, LARGE, TEXT, title);
+        svg.text((20.0, 52.0), Anchor::Start, SMALL, GRAY, below);
         svg
     }
 
@@ -59,9 +67,13 @@ impl Svg {
         let _ = writeln!(self.shapes, "{element}");
     }
 
-    /// Writes a text. `at` is its "start", its "middle" or its "end", as `anchor` says, and its
-    /// middle in height.
-    pub(crate) fn text(&mut self, at: Point, anchor: &str, size: f64, color: &str, text: &str) {
+    /// Writes a text, whose middle in height is at the point.
+    pub(crate) fn text(&mut self, at: Point, anchor: Anchor, size: f64, color: &str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
         // Half of a small letter's height below the point.
         let (x, y, text) = (px(at.0), px(at.1 + 0.35 * size), escaped(text));
         self.add(format_args!(
@@ -133,7 +145,7 @@ impl Svg {
             let y = at.1 + 26.0 * i as f64;
             let sample = [at.0, at.0 + 17.0, at.0 + 34.0].map(|x| (x, y));
             self.look(look, &sample, &sample[1..2]);
-            self.text((at.0 + 44.0, y), "start", SMALL, TEXT, name);
+            self.text((at.0 + 44.0, y), Anchor::Start, SMALL, TEXT, name);
         }
     }
 }
@@ -218,17 +230,17 @@ impl Frame {
             let at = frame.at((*number, frame.y.range.start)).0;
             svg.line(&[(at, top), (at, bottom)], GRID, 1, false);
             svg.line(&[(at, bottom), (at, bottom + 5.0)], GRAY, 1, false);
-            svg.text((at, bottom + 16.0), "middle", SMALL, TEXT, label);
+            svg.text((at, bottom + 16.0), Anchor::Middle, SMALL, TEXT, label);
         }
         for (number, label) in &frame.y.ticks {
             let at = frame.at((frame.x.range.start, *number)).1;
             svg.line(&[(left, at), (right, at)], GRID, 1, false);
             svg.line(&[(left - 5.0, at), (left, at)], GRAY, 1, false);
-            svg.text((left - 9.0, at), "end", SMALL, TEXT, label);
+            svg.text((left - 9.0, at), Anchor::End, SMALL, TEXT, label);
         }
         svg.line(&[(left, top), (left, bottom), (right, bottom)], GRAY, 1, false);
         let middle = (left + right) / 2.0;
-        svg.text((middle, bottom + 42.0), "middle", MIDDLE, TEXT, &frame.x.title);
+        svg.text((middle, bottom + 42.0), Anchor::Middle, MIDDLE, TEXT, &frame.x.title);
         svg.upright((22.0, (top + bottom) / 2.0), &frame.y.title);
         frame
     }
@@ -251,7 +263,7 @@ impl Frame {
     pub(crate) fn rule(&self, svg: &mut Svg, x: f64, text: &str) {
         let (at, _) = self.at((x, self.y.range.start));
         svg.line(&[(at, self.top), (at, self.bottom)], LIGHT_GRAY, 2, false);
-        svg.text((at, self.top - 14.0), "middle", SMALL, GRAY, text);
+        svg.text((at, self.top - 14.0), Anchor::Middle, SMALL, GRAY, text);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The chart of the false-positive rate against the number of keys, planned and measured, and of
 //! how full the blocks are.
 
-use crate::chart::{Axis, COLORS, Frame, GRAY, Line, Look, Mark, SMALL, Svg, TEXT, round_ticks};
+use crate::chart::{Anchor, Axis, COLORS, Frame, GRAY, Line, Look, Mark, SMALL, Svg, TEXT, round_ticks};
 use crate::cpu_info;
 use crate::table;
 use crate::test_keys::{absent, hashes_at, insert_range};
@@ -246,7 +246,7 @@ impl Rates {
             format!("at least {LEAST} found"),
         ];
         for (line, y) in notes.iter().zip([166.0, 186.0, 206.0]) {
-            svg.text((LEGEND, y), "start", SMALL, GRAY, line);
+            svg.text((LEGEND, y), Anchor::Start, SMALL, GRAY, line);
         }
     }
 
@@ -277,7 +277,7 @@ impl Rates {
         frame.series(svg, look, &points);
         svg.legend((LEGEND, 550.0), [(look, "expected")]);
         svg.bar((LEGEND, 568.0), (LEGEND + 34.0, 584.0), COLORS[1]);
-        svg.text((LEGEND + 44.0, 576.0), "start", SMALL, TEXT, "measured");
+        svg.text((LEGEND + 44.0, 576.0), Anchor::Start, SMALL, TEXT, "measured");
     }
 }
 
