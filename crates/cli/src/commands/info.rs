@@ -245,7 +245,9 @@ impl Facts {
                 changed,
                 ..
             } => {
-                columns.into_iter().for_each(|columns| self.add("columns", columns));
+                if let Some(columns) = columns {
+                    self.add("columns", columns);
+                }
                 self.add("words per key", words_per_key);
                 self.add("bits per word", bits_per_word);
                 self.add("lines per key", lines_per_key);
@@ -257,7 +259,9 @@ impl Facts {
                     }
                     None => {
                         self.add("blocks", blocks);
-                        self.add("blocks with bits to add", changed);
+                        if let Some(changed) = changed {
+                            self.add("blocks with bits to add", changed);
+                        }
                     }
                 }
             }
