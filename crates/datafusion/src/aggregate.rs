@@ -31,7 +31,9 @@ pub(crate) trait Sketch: Debug + Default + Send + Sync + 'static {
     /// The value; `None` is NULL. The set stays as it is: a window takes the value after each of
     /// its rows.
     fn finish(&mut self, plan: &Self::Plan) -> Result<Option<Vec<u8>>>;
-    /// The values of some groups as a column of the aggregate's type.
+    /// A value as one of the aggregate's type.
+    fn scalar(value: Option<Vec<u8>>) -> ScalarValue;
+    /// The values of some groups as a column of this type.
     fn column(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef>;
     fn memory_bytes(&self) -> usize;
 }
@@ -197,8 +199,7 @@ impl<S: Sketch> Accumulator for SketchAccumulator<S> {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let value = self.set.finish(&self.plan)?;
-        ScalarValue::try_from_array(&S::column(vec![value])?, 0)
+        self.set.finish(&self.plan).map(S::scalar)
     }
 
     fn size(&self) -> usize {

@@ -128,6 +128,10 @@ impl Sketch for Set {
         written(plan.class, filter.memory_bytes(), |out| filter.write_to(out)).map(Some)
     }
 
+    fn scalar(value: Option<Vec<u8>>) -> ScalarValue {
+        ScalarValue::BinaryView(value)
+    }
+
     fn column(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef> {
         views(values)
     }

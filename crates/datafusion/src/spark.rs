@@ -128,6 +128,10 @@ impl Sketch for SparkSet {
         Ok(Some(self.filter(plan)?.to_bytes()))
     }
 
+    fn scalar(value: Option<Vec<u8>>) -> ScalarValue {
+        ScalarValue::Binary(value)
+    }
+
     fn column(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef> {
         let bytes: usize = values.iter().flatten().map(Vec::len).sum();
         if bytes > i32::MAX as usize {
