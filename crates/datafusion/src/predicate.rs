@@ -4,9 +4,8 @@
 use crate::keys::{Class, hash_array, nulls_of};
 use crate::metrics::Metrics;
 use crate::value::{Filter, external, whole};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, BooleanBufferBuilder};
+use datafusion::arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
@@ -211,32 +210,46 @@ impl Contains {
         Ok(BooleanArray::new(found, values.logical_nulls()))
     }
 
-    /// A filter for every value. Equal filters in a row are searched at once.
+    /// A filter for every value.
     fn each(&self, filters: &ArrayRef, values: &dyn Array, least: Option<f64>) -> Result<BooleanArray> {
-        let views = cast(filters, &DataType::BinaryView)?;
-        let views = views.as_binary_view();
-        // A batch of a column without views has a copy of the filter for each row. Keep none of it.
-        let buffers = match filters.data_type() {
-            DataType::BinaryView => views.data_buffers(),
-            _ => &[],
-        };
+        match filters.data_type() {
+            // A batch without views repeats the filter for each row. Keep none of it.
+            DataType::Binary => self.each_of(filters.as_binary::<i32>(), (&[], &[]), values, least),
+            DataType::LargeBinary => self.each_of(filters.as_binary::<i64>(), (&[], &[]), values, least),
+            DataType::BinaryView => {
+                let filters = filters.as_binary_view();
+                self.each_of(filters, (filters.views(), filters.data_buffers()), values, least)
+            }
+            other => exec_err!("a filter is binary, not of type {other}"),
+        }
+    }
+
+    /// [`each`](Self::each), with the views and their buffers if the column has them. Equal filters
+    /// in a row are searched at once.
+    fn each_of<'a>(
+        &self,
+        filters: impl ArrayAccessor<Item = &'a [u8]> + Copy,
+        (views, buffers): (&[u128], &[Buffer]),
+        values: &dyn Array,
+        least: Option<f64>,
+    ) -> Result<BooleanArray> {
         let rows = values.len();
         let mut found = BooleanBufferBuilder::new(rows);
         let mut start = 0;
         while start < rows {
             let mut seen = Vec::new();
             let end = (start + 1..rows)
-                .find(|row| !are_same(views, start, *row, &mut seen))
+                .find(|row| !are_same(filters, views, start, *row, &mut seen))
                 .unwrap_or(rows);
-            if views.is_valid(start) {
+            if filters.is_valid(start) {
                 let values = values.slice(start, end - start);
-                found.append_buffer(&self.search(views.value(start), buffers, values.as_ref(), least)?);
+                found.append_buffer(&self.search(filters.value(start), buffers, values.as_ref(), least)?);
             } else {
                 found.append_n(end - start, false);
             }
             start = end;
         }
-        let nulls = NullBuffer::union(views.nulls(), values.logical_nulls().as_ref());
+        let nulls = NullBuffer::union(filters.nulls(), values.logical_nulls().as_ref());
         Ok(BooleanArray::new(found.finish(), nulls))
     }
 }
@@ -245,18 +258,24 @@ impl Contains {
 /// `seen` has the views that were found equal to that of `start`: a batch that was gathered from
 /// others has one filter in several buffers, and comparing 100 KB for each row takes longer than
 /// the lookup.
-fn are_same(filters: &BinaryViewArray, start: usize, row: usize, seen: &mut Vec<u128>) -> bool {
+fn are_same<'a>(
+    filters: impl ArrayAccessor<Item = &'a [u8]>,
+    views: &[u128],
+    start: usize,
+    row: usize,
+    seen: &mut Vec<u128>,
+) -> bool {
     if filters.is_null(start) || filters.is_null(row) {
         return filters.is_null(start) && filters.is_null(row);
     }
-    let view = filters.views()[row];
-    if view == filters.views()[start] || seen.contains(&view) {
+    let view = views.get(row);
+    if view.is_some_and(|view| *view == views[start] || seen.contains(view)) {
         return true;
     }
     let is_same = filters.value(start) == filters.value(row);
-    if is_same {
+    if let (true, Some(view)) = (is_same, view) {
         seen.truncate(SEEN - 1);
-        seen.insert(0, view);
+        seen.insert(0, *view);
     }
     is_same
 }
@@ -360,6 +379,7 @@ impl fmt::Debug for Contains {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::arrow::array::BinaryViewArray;
     use datafusion::arrow::compute::interleave;
 
     #[test]
@@ -370,7 +390,7 @@ mod tests {
         let filters = interleave(&columns, &[(0, 0), (1, 0), (0, 0), (1, 0), (1, 0), (2, 0), (3, 0)]).unwrap();
         let filters = filters.as_binary_view();
         let mut seen = Vec::new();
-        let same = Vec::from_iter((1..7).map(|row| are_same(filters, 0, row, &mut seen)));
+        let same = Vec::from_iter((1..7).map(|row| are_same(filters, filters.views(), 0, row, &mut seen)));
         assert_eq!(same, [true, true, true, true, false, false]);
         assert_eq!(seen.len(), 1);
     }
