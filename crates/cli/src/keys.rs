@@ -48,7 +48,7 @@ enum KeySource {
     Csv {
         /// Names in the header of each input, or positions from 1.
         columns: Vec<String>,
-        /// The positions from 0, if there is no header.
+        /// Positions from 0, for inputs without a header.
         numbers: Option<Vec<usize>>,
         delimiter: u8,
     },

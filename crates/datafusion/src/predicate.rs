@@ -61,7 +61,7 @@ impl Format {
 
 /// A filter that was read.
 struct Entry {
-    /// Of a column's buffer, or a copy. While it is held, nothing else has its address.
+    /// Shares a column's buffer, or is a copy. While it is held, nothing else has its address.
     bytes: Buffer,
     known: Arc<Known>,
 }

@@ -39,8 +39,9 @@ impl Pointer {
         Self(vec![name.to_owned()])
     }
 
-    /// The value in this JSON; `None` if it is not JSON, or has no such value. Of several members
-    /// with the same name, the last one counts.
+    /// Returns the value in this JSON, or `None` if it is not JSON or has no such value.
+    ///
+    /// The last of several members with the same name counts.
     pub fn find<'a>(&self, json: &'a [u8]) -> Option<&'a RawValue> {
         self.search(json, None)?
     }

@@ -92,7 +92,7 @@ impl StateFile {
         &self.path
     }
 
-    /// The file's id; `None` if there is no file yet.
+    /// Returns the file's id, or `None` before the first save.
     pub fn id(&self) -> Result<Option<Id>> {
         let id = self.file.as_ref().map(id_of).transpose();
         id.with_context(|| format!("the state {}", self.path.display()))

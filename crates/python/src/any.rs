@@ -50,7 +50,7 @@ fn different() -> PyErr {
     )
 }
 
-/// An exception for bytes that are no filter, or for which there is no memory.
+/// The exception for bytes that are not a filter, or do not fit into memory.
 pub(crate) fn unreadable(error: impl Error + 'static) -> PyErr {
     let causes = || iter::successors(Some(&error as &(dyn Error + 'static)), |&cause| cause.source());
     let io = causes().find_map(|cause| cause.downcast_ref::<io::Error>());

@@ -202,7 +202,8 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
     )))
 }
 
-/// Numbers of a kind, as numpy names it, and of a size in bytes; [`None`] if they are no keys.
+/// Lends numbers of a kind, as numpy names it, and of a size in bytes. Returns [`None`] if they are
+/// not keys.
 ///
 /// # Safety
 ///

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Stands for all types of `rows.rs`: there is no value.
+/// Has no value, and stands for all types of `rows.rs`.
 pub(super) enum Table {}
 
 pub(super) type Batches = Table;

@@ -43,11 +43,14 @@ impl<F: JavaFormat> JavaBuilder<F> {
     ///
     /// # Errors
     ///
-    /// Fails where the system throws: if the rate is not between 0 and 1, or there is no bit (few
-    /// keys at a rate near 1) or more than 137,438,953,408; for Guava if there are more than 255
-    /// hash functions, for Spark if there are no expected keys. Also fails if a V1 filter of Spark
-    /// is given a seed, which Spark ignores; if the bits per key give more than 65,536 hash
-    /// functions; or if the allocation fails.
+    /// Fails where the system throws:
+    ///
+    /// - The rate is not between 0 and 1.
+    /// - The filter has no bit (few keys at a rate near 1), or more than 137,438,953,408.
+    /// - Guava: it has more than 255 hash functions. Spark: the builder has no expected keys.
+    ///
+    /// Two more settings are errors here: a seed for Spark's V1, which Spark ignores, and bits per
+    /// key that give more than 65,536 hash functions. So is an allocation that fails.
     ///
     /// # Examples
     ///

@@ -305,7 +305,7 @@ impl Drop for Lent {
 
 /// Blocks the thread until `future` ends.
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    block_on_for(future, None).expect("there is no timeout")
+    block_on_for(future, None).expect("the wait has no timeout")
 }
 
 /// Blocks the thread until `future` ends, at most for `timeout`.

@@ -19,7 +19,7 @@ fn parents(pairs: &[(usize, u64)]) -> Parents {
     Arc::new(Mutex::new(parents))
 }
 
-/// Reads single rows; as a [`Batches`] also many at once, by the default `load_many`.
+/// Reads single rows. [`Batches`] also reads many at once, by the default `load_many`.
 #[derive(Clone)]
 struct Rows {
     parents: Parents,

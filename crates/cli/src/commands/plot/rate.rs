@@ -115,8 +115,8 @@ fn lookups(rate: f64) -> u64 {
     ((2000.0 / rate) as u64).clamp(1 << 16, 1 << 25)
 }
 
-/// Whether there may be [`LEAST`] false positives among so many lookups, if this rate is planned.
-/// With less than one expected, there are once in ten million times.
+/// Whether this number of lookups may find [`LEAST`] false positives at the planned rate. With less
+/// than one expected, they do once in ten million times.
 fn is_measurable(lookups: u64, planned: f64) -> bool {
     lookups as f64 * planned >= 1.0
 }
