@@ -43,10 +43,10 @@ fn filled(builder: &lanebloom::bloom::Builder, count: usize) -> Vec<ConcurrentBl
     filters.collect()
 }
 
-/// Keys that some filters hold, and keys of none.
+/// Keys that many filters hold, keys that one filter holds, if there are as many, and keys of none.
 fn asked() -> Vec<u64> {
     (0..40)
-        .chain((0..40).map(|i| number(i * 997)))
+        .chain((0..40).map(|i| number(i * 29_001)))
         .chain((0..50).map(|i| number(i + (1 << 40))))
         .collect()
 }
