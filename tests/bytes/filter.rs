@@ -239,6 +239,12 @@ fn slots_for_keys_are_the_least_that_hold_them() {
         }
         check!(lanebloom::DLeftFilter::builder(), keys, 0);
     }
+    // The quotient of keys and load is rounded down to a whole number of buckets.
+    for (keys, rate) in [(3072, 0.0003), (12_288, 0.0012)] {
+        let builder = lanebloom::DLeftFilter::builder().false_positive_rate(rate);
+        let bytes = builder.clone().expected_keys(keys).build().unwrap().memory_bytes();
+        assert!(builder.memory_budget(bytes).build().unwrap().expected_keys() >= keys);
+    }
 }
 
 #[test]

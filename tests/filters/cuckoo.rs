@@ -52,6 +52,27 @@ fn all_hashes() -> impl Iterator<Item = u64> {
     })
 }
 
+/// Without a rate, the fingerprints are the longest that a budget has room for.
+#[test]
+fn a_budget_for_keys_decides_about_fingerprints() {
+    for bits in FINGERPRINT_BITS {
+        let bytes = filter(10_000, bits).memory_bytes();
+        let both = CuckooFilter::builder().expected_keys(10_000).memory_budget(bytes);
+        assert_eq!(both.build().unwrap().fingerprint_bits(), bits);
+    }
+}
+
+/// Also where a batch is so short that its keys are inserted one by one.
+#[test]
+fn a_short_batch_says_how_many_keys_it_inserted() {
+    for len in 1..6 {
+        let filter = filter(100, 12);
+        while filter.insert(&7).is_ok() {}
+        let keys: Vec<_> = (0..len - 1).chain([7]).collect();
+        assert_eq!(filter.insert_batch(&keys).unwrap_err().inserted(), keys.len() - 1);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 1000 }))]
 
