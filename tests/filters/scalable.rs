@@ -543,6 +543,22 @@ fn unions_hold_the_keys_of_both() {
 }
 
 /// Replicas have one size, and filters of different keys one rate each.
+/// Of the layers that a union adds, the one with the most room is the last, and takes keys.
+#[test]
+fn a_union_leaves_the_layer_with_room_to_the_next_keys() {
+    let filled = |capacity, keys| {
+        let filter = unlimited(capacity, 0.01).build().unwrap();
+        fill(&filter, keys);
+        filter
+    };
+    let (all, roomy) = (filled(100, 0..100), filled(1000, 1000..1010));
+    roomy.union_from(&filled(100, 2000..2100)).unwrap();
+    all.union_from(&roomy).unwrap();
+    let layers = all.layers().len();
+    fill(&all, 3000..3500);
+    assert_eq!(all.layers().len(), layers);
+}
+
 #[test]
 fn unions_keep_the_rates() {
     let filled = |keys: std::ops::Range<u64>| {
