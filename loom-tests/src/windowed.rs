@@ -26,6 +26,20 @@ fn aged() -> (Arc<WindowedBloom>, std::sync::Arc<std::sync::atomic::AtomicU64>) 
     (Arc::new(filter), time)
 }
 
+/// A rotation that another one gets ahead of comes after it.
+#[test]
+fn of_two_rotations_at_once_both_count() {
+    loom::model(|| {
+        let filter = windowed(2);
+        filter.insert_hash(A);
+        let rotating = Arc::clone(&filter);
+        let other = thread::spawn(move || rotating.rotate());
+        filter.rotate();
+        other.join().unwrap();
+        assert!(!filter.contains_hash(A));
+    });
+}
+
 /// If a thread rotates and then misses a key that cannot have been forgotten yet, the key's insert
 /// comes after these rotations: the key has its whole window before it.
 fn outlives_rotations(rotations: usize, insert: fn(&WindowedBloom)) {
