@@ -81,6 +81,9 @@ fn big_filters_are_guavas() {
 /// do not compile.
 #[test]
 fn what_guava_refuses_is_an_error() {
+    // It takes 0 for 1.
+    let (none, one) = (builder(0, 0.01).build().unwrap(), builder(1, 0.01).build().unwrap());
+    assert!(none == one && none.expected_keys() == 1);
     for formula in FORMULAS {
         let error = |keys, rate| {
             let built = builder(keys, rate).hash_functions(formula).build();

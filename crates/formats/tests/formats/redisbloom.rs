@@ -417,6 +417,16 @@ fn batches_of_any_length_equal_single_calls() {
 /// Windows that begin in one filter and end in another, duplicates, and keys that earlier ones of
 /// their batch make false positives.
 #[test]
+fn a_key_in_any_layer_is_content() {
+    for keys in [1, 3, 4, 20] {
+        let mut filter = RedisBloom::builder().expected_keys(3).build().unwrap();
+        assert!(filter.is_empty());
+        filter.insert_all((0..keys).map(key)).unwrap();
+        assert!(!filter.is_empty(), "{keys}");
+    }
+}
+
+#[test]
 fn batches_insert_as_single_calls_do() {
     let small = RedisBloom::builder().expected_keys(3).false_positive_rate(0.5);
     let large = RedisBloom::builder().expected_keys(1_800_000);

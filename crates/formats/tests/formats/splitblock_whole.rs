@@ -1,6 +1,7 @@
 //! Operations on whole split-block filters: folds, sets of keys, and the verdict about the rate.
 
 use lanebloom_formats::SplitBlockBloom;
+use lanebloom_formats::splitblock::Column;
 use lanebloom_tests::number;
 use std::collections::HashSet;
 
@@ -20,6 +21,29 @@ fn full(seed: u64, keys: usize, rate: f64) -> SplitBlockBloom {
     let filter = SplitBlockBloom::with_capacity(keys, rate).unwrap();
     filter.insert_batch(&numbers(seed, keys));
     filter
+}
+
+// ---- Columns ----
+
+/// Each longer than what is hashed at a time.
+#[test]
+fn every_value_of_a_long_column_is_inserted() {
+    let values: Vec<u8> = (0..3000_u16).flat_map(u16::to_le_bytes).collect();
+    let ends = || (0..=3000).map(|i| 2 * i);
+    let (offsets, large) = (Vec::from_iter(ends()), Vec::from_iter(ends().map(i64::from)));
+    for column in [
+        Column::bytes(&offsets, &values),
+        Column::large_bytes(&large, &values),
+        Column::fixed(2, &values),
+    ] {
+        let column = column.unwrap();
+        let [filter, expected] = [(); 2].map(|()| of(200, []));
+        let new = values.chunks(2).filter(|value| expected.insert(*value)).count();
+        assert!(filter.insert_column(&column) == new && filter == expected);
+        let mut found = vec![0; 3000_usize.div_ceil(64)];
+        filter.contains_column(&column, &mut found);
+        assert_eq!(found.iter().map(|word| word.count_ones()).sum::<u32>(), 3000);
+    }
 }
 
 // ---- Folds ----
