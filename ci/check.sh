@@ -69,6 +69,8 @@ ci/messages.sh
 echo "== documentation"
 # As published, where a link to a private item is an error.
 RUSTDOCFLAGS="-D warnings" cargo doc --profile test -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard -p lanebloom-corpus --no-deps --all-features
+# rustdoc says nothing of a link that has no target on the page of another crate's type.
+if grep -rl 'href="Self::' "$target"/doc/lanebloom*; then exit 1; fi
 
 echo "== without std"
 # Types only, no code: this finds every use of std.

@@ -130,9 +130,8 @@ pub use snapshot::{BankHeader, BankView, SnapshotRows};
 
 use crate::bitmap::{ConcurrentBitmap, Storage};
 use crate::error::BuildError;
-use crate::filter::Builder;
-use crate::filter::parts::lines::plan;
-use crate::filter::types::bloom::{Bloom, BloomBits, ConcurrentBloom};
+#[cfg(doc)]
+use crate::filter::types::bloom::ConcurrentBloom;
 use crate::funnel::Funnel;
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -255,80 +254,6 @@ impl Rows for AtomicRows {
     #[inline(always)]
     fn in_use(&self) -> &[AtomicU64] {
         &self.in_use.bits.words()[..self.in_use.bound() as usize / WORD]
-    }
-}
-
-/// Making a bank.
-impl FilterBank {
-    /// An empty bank of at least `columns` filters for `keys` keys each. On average, a key that no
-    /// filter holds is found in `false_columns` of them, once all hold their keys.
-    ///
-    /// The filters have a rate of `false_columns / columns`. They are bit for bit those of
-    /// [`ConcurrentBloom::with_capacity`] at this rate; [`new`](Self::new) takes the rate itself.
-    /// (So 0.01 for 1,024 columns is not 1%, but 1e-5 for each filter.)
-    /// The number of columns is rounded up to a multiple of 64.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`new`](Self::new), and if `false_columns` is not above 0 and below the number of
-    /// columns.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::FilterBank;
-    ///
-    /// let bank = FilterBank::with_capacity(1000, 10_000, 0.1)?;
-    /// assert_eq!((bank.columns(), bank.expected_keys()), (1024, 10_000));
-    /// assert!(bank.false_positive_rate() * 1024.0 <= 0.1);
-    /// assert!(FilterBank::with_capacity(1000, 10_000, 1024.0).is_err());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn with_capacity(columns: usize, keys: usize, false_columns: f64) -> Result<Self, BuildError> {
-        let columns = whole_words(columns)?;
-        if !(false_columns > 0.0 && false_columns < columns as f64) {
-            let problem = format!(
-                "{false_columns} false columns per key is not between 0 and the {columns} columns, both excluded"
-            );
-            return Err(BuildError::new(problem));
-        }
-        let filters = ConcurrentBloom::builder().expected_keys(keys);
-        Self::new(columns, &filters.false_positive_rate(false_columns / columns as f64))
-    }
-}
-
-/// Making a bank with any hasher.
-impl<S: Clone> FilterBank<S> {
-    /// An empty bank of at least `columns` filters as this builder makes them. A memory budget is
-    /// that of one filter.
-    ///
-    /// The number of columns is rounded up to a multiple of 64. The memory is untouched zero pages,
-    /// so this takes microseconds.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`Builder::build`] does, if `columns` is 0, and if the allocation of all filters
-    /// fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::{ConcurrentBloom, FastHash, FilterBank};
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let builder = builder.false_positive_rate(1e-3).hasher(FastHash::default());
-    /// let bank = FilterBank::new(100, &builder)?;
-    /// let filter = builder.build()?;
-    /// assert_eq!(bank.memory_bytes(), 128 * filter.memory_bytes());
-    /// filter.insert("a");
-    /// let column = bank.push(&filter)?;
-    /// assert!(bank.which("a").eq([column]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn new(columns: usize, filters: &Builder<Bloom, S>) -> Result<Self, BuildError> {
-        let (layout, expected_keys) = plan::<BloomBits>(filters.request)?;
-        Self::empty(layout, whole_words(columns)?, expected_keys, filters.hasher.clone())
     }
 }
 

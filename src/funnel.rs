@@ -1,5 +1,5 @@
 //! Turns a key into its bytes: [`Funnel`] writes a key's canonical bytes into a [`Sink`]. The
-//! hashers of `hash.rs` are the sinks. Both words are Guava's.
+//! hashers of the module [`hash`](crate::hash) are the sinks. Both words are Guava's.
 //!
 //! The bytes of the common types are those of Guava's own funnels, so that programs in other
 //! languages can compute the same hash:

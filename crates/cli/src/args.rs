@@ -130,6 +130,8 @@ pub(crate) struct Dedup {
 ///
 /// Lines without a key are left out. In the format lanebloom, the filter is a ConcurrentBloom, or a
 /// ScalableBloom if it has grown. It also serves as a state of `dedup --state`.
+/// Without --expected, the first layer is planned below --rate, so that all layers together keep
+/// it.
 ///
 /// A Guava filter cannot grow, and a RedisBloom filter takes more memory after it has grown. So
 /// without --expected, the formats guava and redisbloom read the input twice, to count the
@@ -286,7 +288,8 @@ pub(crate) struct Which {
 Example:
   lanebloom merge monday.lbf tuesday.lbf -o week.lbf")]
 pub(crate) struct Merge {
-    /// Two or more filter files of the same kind; Bloom filters may be of both kinds
+    /// Two or more filter files of the same kind; ConcurrentBloom and ScalableBloom mix. The output
+    /// may be one of them
     #[arg(required = true, num_args = 2.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -413,11 +416,11 @@ pub(crate) enum ChartKind {
     /// Draw the false-positive rate against the number of keys, planned and measured, and the fill
     /// of the blocks
     Rate {
-        /// Build the filter for N keys
+        /// Build the filter for N keys, such as 10M
         #[arg(long, value_name = "N", value_parser = number)]
         keys: usize,
 
-        /// Build the filter for this false-positive rate
+        /// Build the filter for this false-positive rate, such as 0.01, 1% or 1e-6
         #[arg(long, value_name = "P", value_parser = rate)]
         rate: f64,
 

@@ -133,7 +133,7 @@ impl Content {
 
 /// The number of bytes, and what they are.
 fn read(path: &Path) -> Result<(u64, Content)> {
-    let mut file = input::open(path).context("cannot open it")?;
+    let mut file = input::open(path).context("cannot read it")?;
     let metadata = regular(&file).context("cannot read its size")?;
     // Stdin may have been read in part.
     if let Some(metadata) = metadata.filter(|_| !is_stdin(path)) {

@@ -77,7 +77,7 @@ impl Speeds {
     }
 
     fn read_table(path: &Path) -> Result<Self> {
-        let file = File::open(path).context("cannot open it")?;
+        let file = File::open(path).context("cannot read it")?;
         let mut table = ReaderBuilder::new().from_reader(file);
         let header = table.headers().context("cannot read it")?;
         let mut places = [0; COLUMNS.len()];

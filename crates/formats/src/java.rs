@@ -75,7 +75,14 @@ pub struct JavaBloom<F> {
 }
 
 /// Sizes a [`JavaBloom`]; made by [`JavaBloom::builder`]. The defaults are those of today's Guava,
-/// or of Spark 4.3.
+/// or of Spark 4.3; both have a rate of 0.03.
+///
+/// ```
+/// let builder = lanebloom_formats::GuavaBloom::builder().expected_keys(1000);
+/// let filter = builder.false_positive_rate(0.01).build()?;
+/// assert_eq!((filter.expected_keys(), filter.hash_functions()), (1000, 7));
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct JavaBuilder<F: JavaFormat> {

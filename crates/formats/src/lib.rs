@@ -82,13 +82,14 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod java;
+
 mod chunks;
 mod error;
 mod flat;
 pub mod guava;
 #[doc(hidden)]
 pub mod internal;
-mod java;
 mod logarithm;
 mod murmur2;
 pub mod redisbloom;
@@ -99,15 +100,20 @@ pub mod splitblock;
 
 use alloc::vec::Vec;
 pub use error::ReadError;
+#[doc(inline)]
 pub use guava::GuavaBloom;
 pub use java::{JavaBloom, JavaBuilder, JavaFormat, JavaKey};
 use lanebloom::internal::Isa;
 #[doc(no_inline)]
 pub use lanebloom::{BuildError, Funnel, IncompatibleError, Statistics};
+#[doc(inline)]
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::RedisBloomInsertError;
+#[doc(inline)]
 pub use rediscuckoo::RedisCuckoo;
+#[doc(inline)]
 pub use spark::SparkBloom;
+#[doc(inline)]
 pub use splitblock::{SplitBlockBank, SplitBlockBloom, SplitBlockView};
 
 /// Keys that are hashed at a time.

@@ -34,6 +34,7 @@ const CHUNK_BYTES: usize = 16 << 20;
 /// ```
 pub trait Dumped: Chain {}
 
+#[doc(hidden)]
 impl<F: Chain> Dumped for F {}
 
 pub(crate) mod sealed {

@@ -117,7 +117,7 @@
 //! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` takes no higher offset |
 //! | the cursor is not a number in 0 to 1023, or is missing though the filter has grown | an error that names it |
 //! | the configuration of a filter of Redisson's says another size | an error that names both, [`is_other_configuration`](BitmapError::is_other_configuration) |
-//! | a bitmap of Redisson's without its configuration | an error, [`is_unconfigured`](BitmapError::is_unconfigured), but of `clear` and `expire` |
+//! | a bitmap of Redisson's without its configuration | an error, [`is_unconfigured`](BitmapError::is_unconfigured), except from `clear` and `expire` |
 //! | `scrapy`: a key is not UTF-8 | an insert is an error, a lookup does not find it |
 //! | another size or number of functions than the other programs', elsewhere | **no error**, and keys are not found: the bitmap does not record them. A copy fails if the bitmap is longer than the layout |
 //! | a reply of another kind | an error that quotes its beginning, as all errors here do |
@@ -196,6 +196,7 @@ mod transfer;
 pub use bitmap::RedisBitmap;
 pub use error::{BitmapError, SharedError, TransferError};
 pub use local_copy::{LocalBitmap, Refreshed};
+#[doc(inline)]
 pub use shared::{LocalSet, Shared, SharedBloom, SharedSet, SharedWindow};
 pub use transfer::Transfer;
 

@@ -1,6 +1,7 @@
 //! One set on many nodes. [`SharedBloom`] is a filter in every process. A background thread keeps
 //! it equal to the others' through Redis. [`SharedSet`] is such a set that can be
-//! [rebuilt](#outgrowing), and [`SharedWindow`] one that [forgets](#forgetting).
+//! [rebuilt](crate::shared#outgrowing), and [`SharedWindow`] one that
+//! [forgets](crate::shared#forgetting).
 //!
 //! ```text
 //! process A                             Redis                          process B

@@ -252,7 +252,8 @@ macro_rules! sets {
         /// hasher differ.
         impl<$($hashes)*> $target {
             /// An estimate of the number of distinct keys in either filter: the
-            /// [`estimated_len`](Self::estimated_len) of their union, which is not made.
+            /// [`estimated_len`](lanebloom::Filter::estimated_len) of their union, which is not
+            /// made.
             #[doc = $crate::example!("a" = $krate $filter "with_capacity(100_000, 0.01)";
                 "let b = a.clone();", "a.insert_all(0..50_000);",
                 "b.insert_all(40_000..80_000);",
@@ -314,8 +315,8 @@ macro_rules! sets {
             }
 
             /// Whether `other` has every key of this filter: `false` is certain, `true` may be by
-            /// chance. It is `true` exactly if `other` [contains](Self::contains) each of the keys:
-            /// the ones that it lacks would all have to be false positives.
+            /// chance. It is `true` exactly if `other` [contains](lanebloom::Filter::contains) each
+            /// of the keys: the ones that it lacks would all have to be false positives.
             ///
             /// If every insert into this filter happens after one of the same key into `other`, and
             /// no key is removed, the answer is `true` beside such inserts too. Ends in an
@@ -332,9 +333,9 @@ macro_rules! sets {
 
         /// Folds.
         impl<$($hashes)*> $target {
-            /// Divides the number of [blocks](Self::blocks), and so the memory and the [expected
-            /// keys](Self::expected_keys), by `factor`. The keys are not needed: [how a fold
-            /// works](lanebloom::Filter#folds), and which factors a filter has.
+            /// Divides the number of [blocks](Self::blocks), and so the memory and the
+            /// [expected keys](lanebloom::Filter::expected_keys), by `factor`. The keys are not
+            /// needed: [how a fold works](lanebloom::Filter#folds), and which factors a filter has.
             ///
             /// Fails if `factor` does not divide the number of blocks (with two lines per key, half
             /// of it), or if the new memory cannot be allocated. Then the filter is as before.
@@ -352,12 +353,14 @@ macro_rules! sets {
             }
 
             /// [Folds](Self::fold) by the largest factor after which the [rate
-            /// now](Self::current_false_positive_rate) is at most `rate`; returns the factor. It is
-            /// 1, and the filter as before, if every fold would raise the rate beyond that.
+            /// now](lanebloom::Filter::current_false_positive_rate) is at most `rate`; returns the
+            /// factor. It is 1, and the filter as before, if every fold would raise the rate beyond
+            /// that.
             ///
-            /// The [expected keys](Self::expected_keys) are then those for which the new filter
-            /// keeps this rate. Fold a filter that gets no more keys before it is saved or sent.
-            /// Fails if `rate` is not between 0 and 1, or if the new memory cannot be allocated.
+            /// The [expected keys](lanebloom::Filter::expected_keys) are then those for which the
+            /// new filter keeps this rate. Fold a filter that gets no more keys before it is saved
+            /// or sent. Fails if `rate` is not between 0 and 1, or if the new memory cannot be
+            /// allocated.
             #[doc = $crate::example!(
                 concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";"),
                 "let mut filter = sized(1 << 20)?;", "filter.insert_all(0..1000);",

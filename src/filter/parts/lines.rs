@@ -221,7 +221,7 @@ impl<W: LineWords> Engine for Bloom<W> {
     }
 }
 
-/// Bits lie in two lines where that is worth it.
+// Bits lie in two lines where that is worth it.
 impl<W: OwnWords> Planned for Bloom<W> {
     type Options = ();
 

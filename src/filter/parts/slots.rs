@@ -451,7 +451,7 @@ impl<T: Slots> Count for Bucketed<T> {
     }
 }
 
-/// The buckets as they are. `docs/FORMAT.md` describes the bytes.
+// The buckets as they are. `docs/FORMAT.md` describes the bytes.
 impl<T: Slots> Encode for Bucketed<T> {
     type Size = FixedSize;
     const HELD: bool = true;

@@ -351,7 +351,7 @@ impl Union for Tombstone {
     }
 }
 
-/// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
+// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
 impl Encode for Tombstone {
     type Size = FixedSize;
     const HELD: bool = false;

@@ -63,6 +63,9 @@ use core::num::NonZeroUsize;
 /// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A view is not compared or serialized: those impls of this page are for filters that own their
+/// bits. Use [`bytes`](Self::bytes) or [`to_filter`](Self::to_filter).
 pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
 
 /// The engine of [`BloomView`]: the bytes of a snapshot.

@@ -324,7 +324,7 @@ fn a_bad_table_is_an_error_with_its_line() {
     }
     let bytes = [HEADER.as_bytes(), b"\xff,AVX2,2,,,,1,a,1\n"].concat();
     shell.write("bytes.csv", bytes);
-    for parts in [["bytes.csv", "line 2"], ["none.csv", "cannot open it"], [".", "."]] {
+    for parts in [["bytes.csv", "line 2"], ["none.csv", "cannot read it"], [".", "."]] {
         fails(&shell, &format!("plot speed {} -o old.svg", parts[0]), &parts);
     }
     assert_eq!(shell.read("old.svg"), b"old");

@@ -296,10 +296,10 @@ fn corrupt_truncated_and_foreign_files() {
     }
     shell.write("empty", "");
     shell.says("info empty", "empty: not a filter file: it is empty");
-    assert!(shell.error("info .").contains(".: cannot open it: is a directory"));
+    assert!(shell.error("info .").contains(".: cannot read it: is a directory"));
     let error = shell.error("info nothing");
     assert!(
-        error.starts_with("lanebloom: nothing: cannot open it: ") && error.ends_with("(os error 2)\n"),
+        error.starts_with("lanebloom: nothing: cannot read it: ") && error.ends_with("(os error 2)\n"),
         "{error}"
     );
     shell.fails("query - -", "cannot both come from stdin");

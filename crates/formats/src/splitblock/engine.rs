@@ -379,9 +379,10 @@ impl Union for SplitBlock<Owned> {
     }
 }
 
-/// The block of a hash is the floor of its upper half times `blocks / 2^32`. With `blocks / f`
-/// blocks, it is the floor of that block divided by `f`. So `f` neighbouring blocks, united, are
-/// the block that their keys would have filled.
+// The block of a hash is the floor of its upper half times `blocks / 2^32`. With `blocks / f`
+// blocks, it is the floor of that block divided by `f`. So `f` neighbouring blocks, united, are
+// the block that their keys would have filled.
+#[doc(hidden)]
 impl Sets for SplitBlock<Owned> {
     type Block = Block<u64>;
 

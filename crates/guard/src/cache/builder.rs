@@ -55,7 +55,7 @@ struct Options<K, V> {
 /// which are the same. [`build`](Self::build) makes a cache whose gets are awaited,
 /// [`build_blocking`](Self::build_blocking) one whose gets block.
 ///
-/// | option | default | why no other option covers it |
+/// | option | default | what for |
 /// |---|---|---|
 /// | [`name`](Self::name) | "default" | the label of the cache's metrics and traces |
 /// | [`expected_keys`](Self::expected_keys) | 1,000,000 | sizes the filter, of any kind |

@@ -189,7 +189,7 @@ impl<B: FuseBytes> Engine for Fuse<B> {
     }
 }
 
-/// The seeds and the cells as they are. `docs/FORMAT.md` describes the bytes.
+// The seeds and the cells as they are. `docs/FORMAT.md` describes the bytes.
 impl Encode for Fuse<OwnCells> {
     type Size = FixedSize;
     const HELD: bool = false;

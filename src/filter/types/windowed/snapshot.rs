@@ -124,7 +124,7 @@ impl Kept {
     }
 }
 
-/// A header, the expiry times, and the generations.
+// A header, the expiry times, and the generations.
 impl Encode for Windowed {
     type Size = ();
     const HELD: bool = false;

@@ -1,0 +1,244 @@
+//! The calls of [`RedisBitmap`] over a blocking connection.
+
+use super::{RedisBitmap, Work};
+use crate::connection::{Blocking, now};
+use crate::error::BitmapError;
+use lanebloom::Funnel;
+use redis::ConnectionLike;
+use std::time::Duration;
+
+/// By a blocking connection.
+///
+/// [The type's page](Self#errors) lists the errors of all calls.
+impl RedisBitmap {
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    #[doc(alias = "GETBIT")]
+    pub fn contains<K: Funnel + ?Sized>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        key: &K,
+    ) -> Result<bool, BitmapError> {
+        now(self.work_one(&mut Blocking(connection), Work::Test, key))
+    }
+
+    /// Inserts `key`; returns whether this call changed the filter.
+    ///
+    /// If several clients race to insert a new key, exactly one gets `true`, since the server does
+    /// one insert after another. (`jedis` and `scrapy` use pipelines, in which commands of two
+    /// clients may alternate. Then at least one client gets `true`, and several may. If the key is
+    /// a false positive, none does.)
+    #[doc(alias = "SETBIT")]
+    pub fn insert<K: Funnel + ?Sized>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        key: &K,
+    ) -> Result<bool, BitmapError> {
+        now(self.work_one(&mut Blocking(connection), Work::Set, key))
+    }
+
+    /// Writes whether each key may be in the filter to the same place of `out`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert(&mut connection, "a")?;
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&mut connection, &["b", "a"], &mut found)?;
+    /// assert_eq!(found, [false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_batch<K: Funnel>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        keys: &[K],
+        out: &mut [bool],
+    ) -> Result<(), BitmapError> {
+        now(self.work(&mut Blocking(connection), Work::Test, keys, out)).map(|_| ())
+    }
+
+    /// Inserts every key, in order; returns how many of them changed the filter.
+    pub fn insert_batch<K: Funnel>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        keys: &[K],
+    ) -> Result<usize, BitmapError> {
+        self.insert_batch_flagged(connection, keys, &mut vec![false; keys.len()])
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also writes whether each key changed the filter to
+    /// the same place of `changed`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
+    /// let mut first_seen = [false; 3];
+    /// assert_eq!(
+    ///     filter.insert_batch_flagged(
+    ///         &mut connection,
+    ///         &["a", "a", "b"],
+    ///         &mut first_seen
+    ///     )?,
+    ///     2
+    /// );
+    /// assert_eq!(first_seen, [true, false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch_flagged<K: Funnel>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        keys: &[K],
+        changed: &mut [bool],
+    ) -> Result<usize, BitmapError> {
+        now(self.work(&mut Blocking(connection), Work::Set, keys, changed))
+    }
+
+    /// Removes all keys: deletes the bitmap, or all bitmaps of a growing filter, and sets its
+    /// cursor to 0.
+    ///
+    /// An insert of another client comes either before or after. `clear` also deletes a Redis key
+    /// that holds something else than a bitmap.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert(&mut connection, "a")?;
+    /// filter.clear(&mut connection)?;
+    /// assert!(!filter.contains(&mut connection, "a")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("reset", "del"))]
+    pub fn clear(&self, connection: &mut dyn ConnectionLike) -> Result<(), BitmapError> {
+        now(self.remove(&mut Blocking(connection)))
+    }
+
+    /// The filter of Redisson's whose configuration is on the server; `None` if there is none.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let made = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// assert!(RedisBitmap::open_redisson(&mut connection, "users")?.is_none());
+    /// made.insert(&mut connection, "ann")?;
+    /// let users = RedisBitmap::open_redisson(&mut connection, "users")?.unwrap();
+    /// assert_eq!(users.bit_size(), made.bit_size());
+    /// assert_eq!(users.estimated_len(&mut connection)?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_redisson(
+        connection: &mut dyn ConnectionLike,
+        name: impl AsRef<[u8]>,
+    ) -> Result<Option<Self>, BitmapError> {
+        now(Self::open(&mut Blocking(connection), name.as_ref()))
+    }
+
+    /// Writes the configuration, if there is none; returns whether this call did. Redisson's
+    /// `tryInit`. (That one takes a bitmap without a configuration too, with the keys that it has.)
+    ///
+    /// Only `redisson` has a configuration. For the other layouts this does nothing and returns
+    /// false.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// assert!(users.try_init(&mut connection)? && !users.try_init(&mut connection)?);
+    /// let other = RedisBitmap::redisson("users", 2000, 0.01)?;
+    /// assert!(!other.try_init(&mut connection)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "tryInit")]
+    pub fn try_init(&self, connection: &mut dyn ConnectionLike) -> Result<bool, BitmapError> {
+        now(self.configure(&mut Blocking(connection)))
+    }
+
+    /// The number of keys, estimated from the number of bits that are set. The server reads the
+    /// whole bitmap to count them, and does nothing else meanwhile.
+    ///
+    /// It is Redisson's `count`. It assumes good hash functions (scrapy's are not).
+    #[doc(alias("count", "BITCOUNT"))]
+    pub fn estimated_len(&self, connection: &mut dyn ConnectionLike) -> Result<u64, BitmapError> {
+        now(self.estimate(&mut Blocking(connection)))
+    }
+
+    /// Renames the filter's Redis keys to those of `to`, at one moment; returns whether there were
+    /// any. Replaces the keys that `to` had.
+    ///
+    /// So a filter is rebuilt while readers go on: fill one under another name, then rename it.
+    /// Times to live move with the keys. On Redis Cluster all names need the same hash tag.
+    ///
+    /// # Errors
+    ///
+    /// Also fails if `to` has another layout.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let seen = RedisBitmap::go_zero("seen", 20_000)?;
+    /// seen.insert_batch(&mut connection, &["ann", "bob"])?;
+    ///
+    /// let next = RedisBitmap::go_zero("seen:next", 20_000)?;
+    /// next.insert(&mut connection, "cid")?;
+    /// assert!(next.rename(&mut connection, &seen)?);
+    /// assert!(seen.contains(&mut connection, "cid")?);
+    /// assert!(!seen.contains(&mut connection, "ann")?);
+    /// assert!(!next.contains(&mut connection, "cid")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("RENAME", "replace"))]
+    pub fn rename(&self, connection: &mut dyn ConnectionLike, to: &Self) -> Result<bool, BitmapError> {
+        now(self.give_name(&mut Blocking(connection), to))
+    }
+
+    /// Makes the filter expire after this time, rounded up to milliseconds; returns whether there
+    /// was a filter.
+    ///
+    /// All its Redis keys expire, those that later inserts make too. An insert after that begins a
+    /// new filter, which does not expire.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// use std::time::Duration;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// assert!(!filter.expire(&mut connection, Duration::from_secs(9))?);
+    /// filter.insert(&mut connection, "a")?;
+    /// assert!(filter.expire(&mut connection, Duration::from_secs(9))?);
+    /// let seconds: i64 = redis::cmd("TTL").arg("filter").query(&mut connection)?;
+    /// assert!((1..=9).contains(&seconds));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expire(&self, connection: &mut dyn ConnectionLike, after: Duration) -> Result<bool, BitmapError> {
+        now(self.let_expire(&mut Blocking(connection), after))
+    }
+}
