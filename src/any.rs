@@ -50,7 +50,7 @@ use core::fmt;
 ///
 /// [`Murmur3`](crate::Murmur3), [`FastHash`](crate::FastHash) and [`Prehashed`](crate::Prehashed)
 /// come from the snapshot. Pass any other one ([`from_bytes_with`](Self::from_bytes_with)): a
-/// snapshot holds no secret key. Without it, the filter still answers by hash, tells its
+/// snapshot holds no secret key. Without it, the filter still looks up by hash, has
 /// statistics, takes unions, and is written as it was. Only what takes keys fails, as it does for
 /// [`Prehashed`](crate::Prehashed) and for a bitmap.
 ///
@@ -341,7 +341,7 @@ impl AnyFilter {
     }
 }
 
-/// Inserts. They answer and fail as those of [`Insert`](crate::traits::Insert), for a key that is
+/// Inserts. They return and fail as those of [`Insert`](crate::traits::Insert), for a key that is
 /// not hashed, for a position that is not below a bitmap's bound, and for a filter that does not
 /// change.
 ///

@@ -93,8 +93,8 @@
 //!   ([`contains`](Bank::contains)) reads a line for each of the key's bits, where a
 //!   `ConcurrentBloom` reads one line.
 //! - **Filters of very different sizes.** All columns have the size of one layout. A larger filter
-//!   [folds](ConcurrentBloom::fold) if its blocks are a multiple of the bank's, and then answers at
-//!   a higher rate. Use a bank for each size.
+//!   [folds](ConcurrentBloom::fold) if its blocks are a multiple of the bank's, and then has a
+//!   higher rate. Use a bank for each size.
 //! - **Filters that are filled key by key.** An [`insert`](FilterBank::insert) writes a line for
 //!   each bit of the key. Fill a `ConcurrentBloom` and [`push`](FilterBank::push) it.
 //! - **Most keys are in most filters**: invert the table instead, and store the list of files with

@@ -4,8 +4,9 @@
 //!
 //! A new filter type is a file in `types` that implements [`Engine`](traits::Engine) and the traits
 //! of its operations, and calls the macro of each family that it has. The other lines: its module
-//! in `types.rs`, its name in `lib.rs`, its kind in `codec` if it can be saved, its row in the list
-//! of tests (`tests/common/filters.rs`).
+//! in `types.rs`, its name in `lib.rs`, its kind in `codec` (`header.rs`, `peek.rs`) and its
+//! variant of [`AnyFilter`](crate::AnyFilter) if it can be saved, its row in the list of tests
+//! (`tests/common/filters.rs`).
 //!
 //! What is long and rarely used is `#[inline]`: only the crates that use it compile it.
 //! (`docs/COST.md` has the seconds, `ci/build_cost.sh` a bound.)
@@ -92,7 +93,7 @@ use crate::kernel::Isa;
 ///
 /// # Two filters as sets
 ///
-/// After [`intersection_from`](crate::ConcurrentBloom::intersection_from) a filter answers `true`
+/// After [`intersection_from`](crate::ConcurrentBloom::intersection_from) a filter returns `true`
 /// exactly if both filters would have. So it has every key that was inserted into both, and a key
 /// of only one at the other one's rate. It is not the filter of the common keys alone: bits that
 /// different keys set in the two filters stay too. [Its rate](Self::current_false_positive_rate)
@@ -108,7 +109,7 @@ use crate::kernel::Isa;
 /// # Folds
 ///
 /// A [fold](crate::ConcurrentBloom::fold) makes a filter smaller without its keys. The filter is
-/// then, bit for bit, the one that the same inserts would have made with so many blocks. The
+/// then, bit for bit, the one that the same inserts would have made with as many blocks. The
 /// expected keys are divided too, so that the promised rate stays: if the filter has more keys than
 /// that, it [is overfull](Self::is_overfull) now.
 ///
@@ -123,13 +124,13 @@ use crate::kernel::Isa;
 ///
 /// # Memory ordering
 ///
-/// An insert is a `Release`. A lookup that answers `true` ends in an `Acquire`: everything that the
+/// An insert is a `Release`. A lookup that returns `true` ends in an `Acquire`: everything that the
 /// inserters of the key had done before is visible. In batches one `Acquire` serves many keys, and
 /// comes before their answers.
 pub struct Filter<E, S = Murmur3> {
     pub(crate) engine: E,
     pub(crate) hasher: S,
-    /// What hashes batches of keys and writes their answers. (The engine has kernels of its own.)
+    /// Kernels that hash batches and unpack bitmaps. (The engine has kernels of its own.)
     pub(crate) isa: Isa,
 }
 

@@ -38,9 +38,9 @@ pub use crate::words::sync::AtomicU64;
 #[cfg(feature = "std")]
 pub use crate::words::sync::Swap;
 
-/// What bounds of public items and aliases mention, so that it has a name. `lanebloom-formats`
-/// reads words by `Load`, and hashes from a `Source`, with `Scratch` as space; nobody uses the
-/// others.
+/// Types in bounds of public items and aliases, exported so that rustc can name them.
+/// `lanebloom-formats` reads words by `Load`, and hashes from a `Source`, with `Scratch` as space;
+/// the others have no use.
 pub mod bounds {
     pub use crate::chunks::{Answer, Source};
     pub use crate::codec::header::Hashing;

@@ -70,7 +70,7 @@
 //!
 //! | task | item |
 //! |---|---|
-//! | Ask a thousand filters with one key at once: which files, tenants or days may have it? Rather not if the filters are few, or are mostly asked alone | [`FilterBank`], see [`bank`] |
+//! | Ask a thousand filters with one key at once: which files, tenants or days may have it? Not for a few filters, or for filters that are mostly asked alone | [`FilterBank`], see [`bank`] |
 //! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
 //! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | Read a filter of any type, chosen by the bytes or by an option | [`AnyFilter`], [`hash::AnyHasher`] |

@@ -1,5 +1,6 @@
 //! The words that threads share, and the memory that they lie in. The filters and the kernels call
-//! it. These files, and those of the slotted filters, argue for every memory ordering of the crate.
+//! it. These files, and those of the filters with slots, argue for every memory ordering of the
+//! crate.
 
 pub(crate) mod bits;
 pub(crate) mod cells;

@@ -250,7 +250,7 @@ impl<S: FilterHasher> FilterBank<S> {
 
     /// Copies a filter to the first column that is not in use; returns the column.
     ///
-    /// The column answers as the filter did. A filter whose blocks are a multiple of the bank's is
+    /// The column finds what the filter did. A filter whose blocks are a multiple of the bank's is
     /// [folded](ConcurrentBloom::fold), if its rate stays below that of a full filter of the bank.
     /// Other threads may insert into the filter meanwhile: the column holds at least every key that
     /// was inserted before the call.

@@ -82,8 +82,8 @@ impl Places {
     }
 
     /// Calls `work(i, starts)` for every hash `i` in order, with the first word of each of its
-    /// rows. Some hashes before, it calls `prefetch(starts, hint)`, if `access` asks for lines. A
-    /// hash has `lines` of them, at least one for each row.
+    /// rows. Some hashes before, it calls `prefetch(starts, hint)`, if `access` prefetches. A
+    /// hash has `lines` lines, at least one for each row.
     ///
     /// The starts are kept between the two calls: to find them again takes as long as a lookup of
     /// 64 columns.

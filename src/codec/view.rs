@@ -1,4 +1,4 @@
-//! Views: the bytes of a whole snapshot, borrowed or mapped from a file, that answer lookups in
+//! Views: the bytes of a whole snapshot, borrowed or mapped from a file, and lookups in them, in
 //! place.
 
 use super::header::Checksum;

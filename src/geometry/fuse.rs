@@ -1,4 +1,4 @@
-//! The geometry of a binary fuse filter: how many cells it has for so many keys, and which of them
+//! The geometry of a binary fuse filter: how many cells a number of keys takes, and which of them
 //! a hash reads. `docs/FORMAT.md` states the second part. Only `+ - * /` on `f64` are used, as in
 //! `sizing.rs`, so that every platform plans the same cells.
 //!
@@ -74,12 +74,12 @@ pub(crate) struct FuseLayout {
 }
 
 impl FuseLayout {
-    /// The number of shards for so many keys.
+    /// The number of shards for this many keys.
     pub(crate) fn shards_for(keys: usize) -> usize {
         ((keys + SHARD_KEYS / 2) / SHARD_KEYS).max(1)
     }
 
-    /// The layout for shards of at most so many keys. `None` if they would have too many cells.
+    /// The layout for shards of at most this many keys. `None` if they would have too many cells.
     pub(crate) fn plan(bits: u32, cells_per_key: u32, shards: usize, most_keys: usize) -> Option<Self> {
         let log_segment = log_segment(cells_per_key, most_keys);
         let cells = most_keys as f64 * spare(cells_per_key, most_keys);
@@ -126,8 +126,8 @@ impl FuseLayout {
         (words <= isize::MAX as usize / 16).then_some(words)
     }
 
-    /// The share of random hashes that are found when the filter holds so many keys. The cells that
-    /// no key was assigned are 0, and no fingerprint is.
+    /// The share of random hashes that are found when the filter holds this many keys. The cells
+    /// that no key was assigned are 0, and no fingerprint is.
     pub(crate) fn rate_at(&self, keys: usize) -> f64 {
         let empty = 1.0 - f64::min(keys as f64 / self.cells() as f64, 1.0);
         let all_empty = (0..self.cells_per_key).fold(1.0, |product, _| product * empty);
@@ -232,7 +232,7 @@ fn log_segment(cells_per_key: u32, keys: usize) -> u32 {
     log
 }
 
-/// The fewest segments for the first cells of so many keys, such that most seeds succeed:
+/// The fewest segments for the first cells of this many keys, such that most seeds succeed:
 /// builds fail from 0.918 keys for each of their cells on, with four cells per key from 0.977 on.
 /// (Whole segments make some sizes fuller than [`spare`] wants them: 11,499 keys had 0.936, and one
 /// build of three found no seed. Segments of less than 2^8 cells have no such limit.)

@@ -1,5 +1,5 @@
 //! The tables of functions that an instruction set has: what `x86_64.rs`, `aarch64.rs` and
-//! `portable.rs` fill in, and `kernel.rs` calls. A function in a table may be called if the CPU has
+//! `portable.rs` fill in, and `call.rs` calls. A function in a table may be called if the CPU has
 //! the instruction set that it is compiled for.
 
 use super::plan::{AccessPlan, GROUP};
@@ -57,7 +57,7 @@ pub(super) type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &BitFields, AccessPla
 pub(super) type Insert = unsafe fn(Lines<'_, AtomicU64>, u64, &BitFields) -> bool;
 pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &BitFields, AccessPlan, &[u64], &mut [u64]);
 pub(super) type Fill = unsafe fn(&mut OwnedRange<'_>, &BitFields, AccessPlan, &[u64], &mut [u64]);
-/// As `two_lines::gather`.
+/// As `two_lines::gather`, which packs hashes. (Gathers of words are those of `Level::Gather`.)
 pub(super) type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
 /// Writes the places of a hash's bits in its line, bit 0 first, as the starts of rows: `line(hash,
 /// first, width, starts)`, where `first` is the row of bit 0, and a row has `width` words.
@@ -130,7 +130,7 @@ pub(super) struct BatchInserts {
 /// Plain loops over arrays that a compiler can turn into vectors. `Isa::vectorized` compiles them
 /// once for each instruction set. (A closure would be a function of its own, without vectors.)
 pub trait Vectorized {
-    /// What the loops answer.
+    /// The result of the loops.
     type Output;
 
     /// The loops. The function and what it calls must be `#[inline(always)]`.

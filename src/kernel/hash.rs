@@ -38,7 +38,7 @@ impl<const N: usize> HashKernels<N> {
         unsafe { (self.short)(start, width, keys, high) }
     }
 
-    /// Hashes keys of any length, at most [`TILE`]. Answers whether it could: there may be no
+    /// Hashes keys of any length, at most [`TILE`]. Returns whether it could: there may be no
     /// kernel, or a key whose bytes do not lie in memory.
     #[inline]
     pub(crate) fn slices<'a>(

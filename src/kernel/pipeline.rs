@@ -17,7 +17,7 @@
 //!
 //! - By tiles: three loops over 64 keys. In the caches nothing waits, and long loops of one kind
 //!   are faster.
-//! - By groups, beyond the caches: the lines of a group are asked for between the work on two
+//! - By groups, beyond the caches: the lines of a group are prefetched between the work on two
 //!   earlier ones. Those of a tile at once would wait for room for that many misses.
 
 use crate::geometry::layout::LINE_WORDS;

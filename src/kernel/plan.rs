@@ -1,20 +1,23 @@
 //! The ladder: what a batch takes by its length, the filter's size and shape, and the CPU, as a
-//! [`Plan`]. Every other file asks here; none compares the length of a batch itself.
+//! [`Plan`]. The files that call kernels ask here and compare no length themselves. (A plan is a
+//! name and no function: `call.rs` takes that from the row of a table, so that a filter keeps no
+//! pointer.) Two other lengths stand with what they decide: whether a bulk insert pays
+//! (`sorted_insert.rs`) and how many hashes a chunk of a growing filter has room for.
 //!
 //! A filter has a [`Ladder`] for lookups and one for inserts, made with its kernels. Keys that are
 //! still to be hashed have one for all filters ([`Plan::of_keys`]).
 //!
 //! # What was measured to be fastest on which CPU
 //!
-//! | CPU | lines of lookups into | of inserts | keys ahead | lines asked for by groups | words by gather |
+//! | CPU | lines of lookups into | of inserts | keys ahead | prefetch by groups | words by gather |
 //! |---|---|---|--:|---|---|
 //! | Zen 5 and later | L1 | L1, to write | 256 | from 16 MiB | no |
 //! | Intel with AVX512-FP16 (Sapphire Rapids and later) | L1 | L1, to write | 64 | from 16 MiB | yes |
 //! | others | L2 | L2 | 192 | beyond the caches | no |
 //!
-//! The distance counts to the next tile (64 keys). With AVX2 alone, every CPU asks by groups beyond
-//! the caches, 64 keys ahead. A gather is slow on AMD's processors, and on
-//! Intel's before Sapphire Rapids (microcode against Downfall).
+//! The distance counts to the next tile (64 keys). With AVX2 alone, every CPU prefetches by groups
+//! beyond the caches, 64 keys ahead. A gather is slow on AMD's processors, and on Intel's before
+//! Sapphire Rapids (microcode against Downfall).
 //!
 //! The two with and without gather differ in a second way (`x86_64/avx512.rs`): a product in a
 //! vector takes three operations on Intel. So with gather the words of a pattern share products;
@@ -297,8 +300,8 @@ pub(crate) const GROUP: usize = 8;
 /// The most lines that a tile prefetches: 32 KiB, a part of L2.
 const LINES: usize = 512;
 
-/// The most lines of a key for which those of a tile are asked for into L1: 16 KiB, a third of it.
-/// (Chosen by this size, not measured.)
+/// Keys with more lines than this prefetch into L2 in place of L1: a tile's are 16 KiB, a third of
+/// L1. (Chosen by this size, not measured.)
 const MOST_IN_L1: usize = 4;
 
 /// How a batch comes to its words.
@@ -308,11 +311,11 @@ const MOST_IN_L1: usize = 4;
     allow(dead_code, reason = "a part is for vectors")
 )]
 pub struct AccessPlan {
-    /// The hint by which lines are asked for, if at all.
+    /// The hint by which lines are prefetched, if at all.
     pub(super) hint: Option<Hint>,
     /// How many tiles ahead.
     pub(super) ahead: usize,
-    /// How many groups ahead, if lines are asked for by groups.
+    /// How many groups ahead, if lines are prefetched by groups.
     pub(super) groups_ahead: usize,
     /// Keys of a tile, as a power of two: no tile straddles two words of a bitmap.
     pub(super) log_tile: u32,
@@ -468,7 +471,7 @@ impl TuningRow {
     }
 
     /// For AVX2, whose work on a group takes longer: fewer keys ahead, and by groups wherever lines
-    /// are asked for at all.
+    /// are prefetched at all.
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     pub(super) fn of_avx2(self) -> Self {
         Self {

@@ -3,7 +3,7 @@
 //! supplies what a place is. All batches that no vectors work on call it, those of the other crates
 //! too.
 //!
-//! `plan.rs` says how far ahead the lines are asked for, and into which cache.
+//! `plan.rs` says how far ahead the lines are prefetched, and into which cache.
 
 use super::plan::{AccessPlan, MOST_AHEAD, TILE};
 use crate::words::bits::Hint;
@@ -25,7 +25,7 @@ impl AccessPlan {
     /// 3. `work(target, start, places)` gets the tile that begins with key `start`, some tiles
     ///    later. The loop ends when it returns false.
     ///
-    /// The work has a loop of its own, so that a mispredicted branch in it throws no place away.
+    /// The work has a loop of its own, so that a mispredicted branch in it discards no place.
     /// (With one more loop for the lines, lookups take longer: while the processor waits for room
     /// for the next hint, it finds the next place.)
     #[inline(always)]

@@ -1,8 +1,8 @@
 //! Keys with two lines: operations on one line, for the first half of the lines and then for the
-//! second. `kernel.rs` calls these functions with those of one line, and `x86_64.rs` [`both`].
+//! second. `call.rs` calls these functions with those of one line, and `x86_64.rs` [`both`].
 //!
 //! Lookups ask the second half only for the hashes that the first one holds: out of the caches, a
-//! single call ends at the first line of an absent key, and a batch asks for the second lines of
+//! single call ends at the first line of an absent key, and a batch prefetches the second lines of
 //! the others together. Inserts change both halves. The halves share no word, so the order of the
 //! two passes changes no bit and no answer.
 
@@ -14,8 +14,8 @@ use crate::words::bits::{Hint, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::scratch::Scratch;
 use crate::words::sync::AtomicU64;
 
-/// Hashes of a pass: a multiple of 64, and few enough to lie on the stack. A pass asks for no lines
-/// of the next one.
+/// Hashes of a pass: a multiple of 64, and few enough to lie on the stack. A pass prefetches no
+/// lines of the next one.
 const PASS: usize = 1024;
 
 /// Whether both lines of the hash hold its patterns.
@@ -69,7 +69,7 @@ pub(super) unsafe fn contains_hashes<T: Load>(
         // All lines at once: a few keys take as long as they wait, twice if one line after another.
         prefetch_seconds(lines, hashes, hint);
     }
-    // In the caches nothing is asked for ahead, and less space stays in the first of them.
+    // In the caches nothing is prefetched, and less space stays in the first of them.
     let most = if hint.is_none() { PASS / 4 } else { PASS };
     let [first, other] = lines.halves();
     let (mut seconds, mut held) = (Scratch::<{ PASS + ROOM }>::default(), [0; PASS / 64]);

@@ -177,7 +177,7 @@ pub(crate) struct Build {
     #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
     pub(crate) redis_key: Option<String>,
 
-    /// Make bytes of a key by this funnel of Guava, for --format guava. A line that is not a value
+    /// Encode keys with this funnel of Guava, for --format guava. A line that is not a value
     /// of the funnel has no key [default: the bytes of the line, which suits utf8 and bytes]
     #[arg(long, value_enum)]
     pub(crate) funnel: Option<Funnel>,
@@ -227,7 +227,7 @@ pub(crate) struct Query {
     #[arg(long, short, conflicts_with = "present")]
     pub(crate) absent: bool,
 
-    /// Make bytes of a key by this funnel of Guava: the one that filled the filter, which the file
+    /// Encode keys with this funnel of Guava: the one that filled the filter, which the file
     /// does not name. A line that is not a value of the funnel has no key [default: the bytes of
     /// the line, which suits utf8 and bytes]
     #[arg(long, value_enum)]

@@ -24,7 +24,8 @@ pub(crate) enum Any {
     SplitBlock(Foreign<SplitBlockBloom>),
 }
 
-/// The same expression for every filter.
+/// The same expression for every filter. (Filters of other systems are not in [`AnyFilter`]: their
+/// hashes take keys in another way.)
 macro_rules! each {
     ($any:expr, $filter:ident => $result:expr) => {
         match $any {

@@ -541,7 +541,7 @@ impl Filter {
         Ok(PyBytes::new(py, &py.detach(|| self.any.to_bytes())?))
     }
 
-    /// The filter that to_bytes made. Bytes that are no filter are a ValueError.
+    /// The filter that to_bytes made. Bytes that are not a filter are a ValueError.
     #[classmethod]
     #[pyo3(signature = (data, /, *, secret=None, key=None))]
     fn from_bytes(

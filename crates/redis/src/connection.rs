@@ -85,7 +85,7 @@ macro_rules! lua {
     };
 }
 
-// The files say what each takes and answers.
+// The files say what each takes and returns.
 pub(super) static TEST: Script = Script::new("test.lua", lua!("test"));
 pub(super) static SET: Script = Script::new("set.lua", lua!("set"));
 pub(super) static TEST_GROWING: Script = Script::new("test_growing.lua", lua!("cursor", "test_growing"));

@@ -132,7 +132,7 @@ impl BitmapLayout {
     }
 
     /// Calls `each` with the offsets of the key's bits, one after another, until it returns false.
-    /// Returns whether it answered true to all.
+    /// Returns whether it returned true for all.
     ///
     /// Also returns false if the layout has no place for the key: a key that is not text, in a
     /// layout that sums characters.

@@ -32,7 +32,7 @@ impl<W, S> Filter<Bloom<W>, S> {
         self.engine.layout.shape.lines
     }
 
-    /// The number of bits, or counters, that a key throws in each of its words (two throws
+    /// The number of bits, or counters, that a key sets in each of its words (two of them
     /// may hit the same one).
     ///
     /// ```

@@ -161,7 +161,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// It comes from the share of set bits, or from the sum of the counters. Up to the
     /// expected keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`,
     /// and below `0.3 / sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the
-    /// error grows. A full filter answers the least number that would have filled it.
+    /// error grows. A full filter returns the least number that would have filled it.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;

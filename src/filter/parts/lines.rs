@@ -1,8 +1,8 @@
 //! The common part of engines whose cells lie in lines of the cache: the bits of a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom), the counters of a
 //! [`CountingBloom`](crate::CountingBloom), and the snapshot of a [`BloomView`](crate::BloomView).
-//! [`Bloom`] has lookups, statistics, comparison and snapshots. Its words bring their kernels;
-//! inserts stand with the words.
+//! [`Bloom`] has lookups, statistics, comparison and snapshots. Each type of words has its
+//! kernels, and inserts of its own.
 
 use crate::codec::{
     AskHasher, BlocksHeader, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes,

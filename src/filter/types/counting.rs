@@ -10,7 +10,7 @@
 //!
 //! Every remove must have its own insert: the insert happened before the remove, and no other
 //! remove belongs to it. Then there are no false negatives. If the key is not in the filter, a
-//! remove answers `false` and changes nothing, **unless the filter takes it for present**, at the
+//! remove returns `false` and changes nothing, **unless the filter takes it for present**, at the
 //! false-positive rate. Then the remove decrements the counters of other keys, and those may be
 //! missing from then on. No filter without the keys themselves can tell the difference.
 //!
@@ -31,17 +31,17 @@
 //!
 //! The promises of the [crate](crate#consistency), with these differences:
 //!
-//! 1. **No false negatives.** A lookup answers true if an insert of the key happens before it, and
+//! 1. **No false negatives.** A lookup returns true if an insert of the key happens before it, and
 //!    the remove that belongs to this insert neither happens before the end of the lookup nor runs
 //!    beside it. Other keys, and other inserts and removes of this key, may come and go meanwhile.
 //!    The promise requires that only inserted keys are removed (above).
-//! 2. **Answers.** An insert answers true if one of the key's counters was 0: then the key was
+//! 2. **Answers.** An insert returns true if one of the key's counters was 0: then the key was
 //!    certainly not there. If several threads race to insert a new key, at least one gets true;
-//!    with one [word per key](Builder::words_per_key), exactly one does. A remove answers whether
+//!    with one [word per key](Builder::words_per_key), exactly one does. A remove returns whether
 //!    the key was there (or was taken for it). If several threads race to remove a key that is
 //!    there once, exactly one gets true.
 //! 3. **Publication.** A thread that finds, inserts or removes a key sees what the key's inserters
-//!    had done before. If its insert or remove answered true, the thread also sees what other
+//!    had done before. If its insert or remove returned true, the thread also sees what other
 //!    threads had done before they inserted or removed keys in the same words.
 //! 4. **Lock-freedom.** An insert or remove is one compare-exchange per word. It retries only if
 //!    another thread's compare-exchange has succeeded meanwhile. Nothing allocates.
@@ -136,7 +136,7 @@ sets! { CountingBloom: Counting }
 stored! { CountingBloom: Counting, of one size }
 
 impl Counting {
-    /// Inserts or removes hashes; returns how many operations answered yes.
+    /// Inserts or removes hashes; returns how many operations changed the filter.
     fn change(&self, kernel: CounterChange, source: &impl Source, mut answer: Answer<'_>) -> usize {
         answered(source, &mut answer, |hashes, bitmap| {
             let lines = self.words.counters.shared();

@@ -43,12 +43,12 @@
 //! The promises of the [crate](crate#consistency) for this filter:
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
-//!    of it does, the lookup answers true. Other threads may insert, move and remove keys
+//!    of it does, the lookup returns true. Other threads may insert, move and remove keys
 //!    meanwhile.
 //! 2. **Answers.** If several threads race to remove a key that was inserted once, exactly one gets
 //!    `true`: a removal is a claim. (Two keys with the same fingerprint and buckets are one key to
 //!    the filter, at the false-positive rate.)
-//! 3. **Publication.** If a lookup answers true, everything that the inserting thread had done
+//! 3. **Publication.** If a lookup returns true, everything that the inserting thread had done
 //!    before the insert is visible. This holds even if other threads have moved the fingerprint
 //!    since.
 //! 4. **Progress.** Lookups are lock-free: they never wait, and they look again only if another

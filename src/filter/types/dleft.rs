@@ -23,11 +23,11 @@
 //! The promises of the [crate](crate#consistency) for this filter:
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
-//!    of it does, the lookup answers true. Other threads may insert and remove keys meanwhile.
+//!    of it does, the lookup returns true. Other threads may insert and remove keys meanwhile.
 //! 2. **Answers.** If several threads race to remove a key that was inserted once, exactly one gets
 //!    `true`: a removal is a claim. (Two keys with the same bucket and remainder are one key to the
 //!    filter, at the false-positive rate.)
-//! 3. **Publication.** If a lookup answers true, everything that the inserting threads had done
+//! 3. **Publication.** If a lookup returns true, everything that the inserting threads had done
 //!    before their inserts is visible.
 //! 4. **Progress.** Lookups never wait and look once. Removals are lock-free, and so are inserts of
 //!    a key that is there already. *Inserts of new keys are not*: those in the same stripe of

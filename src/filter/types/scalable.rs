@@ -39,8 +39,8 @@
 //! |---|--:|---|--:|--:|--:|
 //! | 1e-6 | 65,536, 2 | the number of keys | 1 | 4.2 | 58 |
 //! | | | by the share that was read | 2 | 4.5 | 71 |
-//! | | | none | 8 | 8.7 | 134 |
-//! | | 10,000, 3 | none | 7 | 5.7 | 123 |
+//! | | | none | 8 | 8.7 | 122 |
+//! | | 10,000, 3 | none | 7 | 5.7 | |
 //! | 1% | 10,000, 3 | none | 7 | 2.5 | |
 //! | | 65,536, 2 | the number of keys | 1 | 1.4 | |
 //!
@@ -92,7 +92,7 @@
 //!
 //! Sometimes only one thread may act on a key ("I am the one to fetch this URL"). Then choose the
 //! thread by the key's hash. All inserts of a key come from one thread, one after another, and at
-//! most one of them answers `Ok(true)`. The threads never wait for each other:
+//! most one of them returns `Ok(true)`. The threads never wait for each other:
 //!
 //! ```
 //! let seen = &lanebloom::ScalableBloom::builder().expected_keys(1000).build()?;
@@ -140,7 +140,7 @@ use steps::{MAX_LAYERS, Steps};
 /// [`clear`](Filter::clear) leaves one empty layer. [The module](self) says how the filter grows
 /// and what threads may rely on.
 ///
-/// An insert answers whether it changed the filter, or [an error](crate::InsertError) if the filter
+/// An insert returns whether it changed the filter, or [an error](crate::InsertError) if the filter
 /// is full and cannot grow: a limit is reached, or memory was refused.
 ///
 /// ```

@@ -39,11 +39,11 @@
 //! The promises of the [crate](crate#consistency), with these differences:
 //!
 //! 1. **Once removed, absent.** If a remove of a key that found it happens before a lookup, the
-//!    lookup answers false. A lookup finds every key whose insert happened before and that no
+//!    lookup returns false. A lookup finds every key whose insert happened before and that no
 //!    thread removes, **but for the rate of false negatives**. A key does not go missing unless
 //!    keys are removed.
-//! 2. **Answers.** An insert answers true if this call changed the filter of added keys. A remove
-//!    answers true if the key was found there and this call changed the filter of removed keys. If
+//! 2. **Answers.** An insert returns true if this call changed the filter of added keys. A remove
+//!    returns true if the key was found there and this call changed the filter of removed keys. If
 //!    several threads race to remove a key that is there, at least one gets true. With one [word
 //!    per key](Builder::words_per_key) exactly one does, so a remove is a claim: the thread that
 //!    gets true has the coupon.

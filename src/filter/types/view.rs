@@ -1,4 +1,4 @@
-//! [`BloomView`]: a snapshot's bytes, borrowed or mapped from a file, that answer lookups in place.
+//! [`BloomView`]: a snapshot's bytes, borrowed or mapped from a file, and lookups in them, in place.
 //! A view copies nothing and inserts nothing.
 
 use crate::codec::{BlocksHeader, Decoded, Hashing, Kind, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, viewed};
@@ -14,16 +14,16 @@ use crate::words::bits::Lines;
 use crate::words::chunks::as_chunks;
 use core::num::NonZeroUsize;
 
-/// A [`ConcurrentBloom`]'s snapshot that answers lookups in place: in borrowed bytes, or in a
-/// mapped file (feature `mmap`).
+/// A [`ConcurrentBloom`]'s snapshot as a filter, in place: in borrowed bytes, or in a mapped
+/// file (feature `mmap`).
 ///
-/// It opens in microseconds, whatever its size. It answers as the original filter did, by the same
+/// It opens in microseconds, whatever its size. It finds what the original filter did, by the same
 /// vector kernels. A view is read-only; [`to_filter`](Self::to_filter) makes a filter from it. A
 /// clone of a view reads the same bytes.
 ///
 /// Opening checks the header, with its checksum, and that all bytes are there. Only
 /// [`verify`](Self::verify) computes the checksum of the whole, since it reads all of it: a view of
-/// corrupt bytes gives wrong answers, but safely.
+/// corrupt bytes gives wrong results, but safely.
 ///
 /// The bytes may begin anywhere. Their order is that of the [format](crate::codec#the-format) on
 /// every machine. Lookups are as fast as in a filter if the blocks [begin with a line of the

@@ -1,5 +1,5 @@
-//! Forgetting: [`WindowedBloom`] answers "seen in the last minutes?", or "among the last million
-//! keys?".
+//! Forgetting: [`WindowedBloom`] tells whether a key was seen in the last minutes, or among the
+//! last million keys.
 //!
 //! The filter is a list of *generations*, Bloom filters of one layout. Inserts write into the
 //! newest generation; lookups search all of them. A *rotation* puts an empty generation before the
@@ -48,7 +48,7 @@
 //!
 //! # Seen again
 //!
-//! An insert answers true if no generation had the key: it was not seen within the window. A key
+//! An insert returns true if no generation had the key: it was not seen within the window. A key
 //! that is inserted again begins its window anew, so a filter never forgets a key that keeps
 //! coming. To let a key through once per window ("notify once in ten minutes"), see
 //! [`Builder::renew`].
@@ -372,8 +372,8 @@ impl<S> Builder<S> {
 
     /// Whether a key that is inserted while it is visible begins its window anew; true by default.
     ///
-    /// If not, its window begins at the first insert, the one that answered true. So if a key keeps
-    /// coming, one insert in each window answers true. An insert that answers false then writes
+    /// If not, its window begins at the first insert, the one that returned true. So if a key keeps
+    /// coming, one insert in each window returns true. An insert that returns false then writes
     /// nothing, and **the key may be forgotten right after**.
     ///
     /// ```

@@ -165,7 +165,7 @@ fn redisbloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
 const STATIC: &str = "StaticFilter";
 
 /// Below the table that has it.
-const NO_INSERT: &str = "(StaticFilter has no insert: rather not if the keys change.)";
+const NO_INSERT: &str = "(StaticFilter has no insert: it is not for keys that change.)";
 
 const TEXTBOOK: &str = "textbook Bloom filter";
 

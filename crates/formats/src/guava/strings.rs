@@ -6,8 +6,8 @@ use lanebloom::{Funnel, Sink};
 /// `unencodedCharsFunnel()`.
 ///
 /// A character beyond the basic plane is two units, a surrogate pair, as in Java. A Java string
-/// with one half of a pair alone is no Rust string: pass its units, `[u16]`, which write the same
-/// bytes.
+/// with one half of a pair alone is not a Rust string: pass its units, `[u16]`, which write the
+/// same bytes.
 ///
 /// ```
 /// use lanebloom::Funnel;

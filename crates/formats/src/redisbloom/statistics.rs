@@ -16,7 +16,7 @@ pub struct Info {
     pub size: u64,
     /// `Number of filters` in the chain.
     pub filters: usize,
-    /// `Number of items inserted`: inserts that answered true.
+    /// `Number of items inserted`: inserts that returned true.
     pub items: u64,
     /// `Expansion rate`; `None` if the filter does not scale.
     pub expansion: Option<u32>,

@@ -30,8 +30,8 @@ const GROUP: usize = 64;
 /// # Sizes
 ///
 /// All columns have as many blocks as the bank. A smaller filter, whose blocks divide the bank's,
-/// becomes a larger one that answers in the same way: each of its blocks is repeated. A larger one,
-/// whose blocks are a multiple of the bank's, is [folded](SplitBlockBloom::fold), and answers at a
+/// becomes a larger one that finds the same: each of its blocks is repeated. A larger one,
+/// whose blocks are a multiple of the bank's, is [folded](SplitBlockBloom::fold), and has a
 /// higher rate. So filters whose sizes are powers of two, as Parquet's libraries make them, all fit
 /// a bank of the largest size. Row groups of very different sizes waste memory: use a bank for each
 /// size.

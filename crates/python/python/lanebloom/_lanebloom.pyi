@@ -162,7 +162,7 @@ class Filter:
     def from_bytes(
         cls, data: Buffer, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None
     ) -> Self:
-        """The filter that to_bytes made. Bytes that are no filter are a ValueError."""
+        """The filter that to_bytes made. Bytes that are not a filter are a ValueError."""
     def save(self, path: _Path) -> None:
         """Write the filter to a file, in place of the old one: a reader gets all of the old file or
         all of the new one, even if the machine crashes. A device or a pipe is an OSError.

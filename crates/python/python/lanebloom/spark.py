@@ -41,7 +41,7 @@ _HASHED = (*_INTEGERS, "string", "binary", "boolean", "float", "double", "date",
 # Joins that drop each row of the large side that has no partner.
 _PRUNED = ("inner", "right", "rightouter", "semi", "leftsemi")
 
-# Parts of a filter are merged by slices of so many bytes. (Spark sends 10,000 rows at a time to
+# Parts of a filter are merged by slices of this many bytes. (Spark sends 10,000 rows at a time to
 # Python, and Arrow takes less than 2 GiB of bytes.)
 _SLICE = 1 << 16
 
@@ -298,7 +298,7 @@ def _check_version(filter: SparkBloomFilter) -> None:
 
 
 def _native(filter: SparkBloomFilter) -> Optional[Callable[[Any], Column]]:
-    """The function that looks up a column of bigint by Spark's might_contain, which is no function
+    """The function that looks up a column of bigint by Spark's might_contain, which is not a function
     of SQL; None on Spark Connect, and where a Spark has other names."""
     from pyspark.sql import Column, SparkSession
     from pyspark.sql import functions as F

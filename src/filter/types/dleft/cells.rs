@@ -405,7 +405,7 @@ impl Slots for DLeftTable {
     }
 }
 
-/// Spreads remainders over all 64 bits: SplitMix64's output function.
+/// Spreads remainders over all 64 bits, like SplitMix64's output function (with other shifts).
 #[inline(always)]
 const fn mix(remainder: u64) -> u64 {
     let z = (remainder + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9);

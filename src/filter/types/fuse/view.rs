@@ -1,20 +1,20 @@
-//! [`StaticView`]: the bytes of a snapshot, borrowed or mapped from a file, that answer lookups in
-//! place.
+//! [`StaticView`]: the bytes of a snapshot, borrowed or mapped from a file, and lookups in
+//! them, in place.
 
 use super::table::{Fuse, SnapshotCells};
 use crate::codec::{Decoded, Hashing, Kind, OwnHeader, SnapshotBytes, Viewed, viewed};
 use crate::filter::Filter;
 use crate::hash::Murmur3;
 
-/// A [`StaticFilter`](crate::StaticFilter)'s snapshot that answers lookups in place: in borrowed
-/// bytes, or in a mapped file (feature `mmap`).
+/// A [`StaticFilter`](crate::StaticFilter)'s snapshot as a filter, in place: in borrowed bytes,
+/// or in a mapped file (feature `mmap`).
 ///
-/// It copies no cells; of each million keys it keeps 8 bytes. It answers as the original did, as
+/// It copies no cells; of each million keys it keeps 8 bytes. It finds what the original did, as
 /// fast. A clone of a view reads the same bytes.
 ///
 /// Opening checks the header, with its checksum, the seeds, and that all bytes are there. Only
 /// [`verify`](Self::verify) computes the checksum of the whole, since it reads all of it: a view of
-/// corrupt bytes gives wrong answers, but safely.
+/// corrupt bytes gives wrong results, but safely.
 ///
 /// ```
 /// use lanebloom::{StaticFilter, StaticView};

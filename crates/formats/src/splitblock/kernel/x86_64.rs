@@ -17,6 +17,8 @@
 //! `Release` do, one right after the other: a locked operation is a release and an acquire. Threads
 //! that use `fetch_or` could see that state too. If it fails, it does what two relaxed loads do.
 //!
+//! (The core's loads select words of a line. Here a block is read whole, so none of them serves.)
+//!
 //! A single lookup is assembly as a whole, so that it is inlined into code for older CPUs too. It
 //! must run only where [`Level::all`](super::Level::all) asked the CPU.
 
