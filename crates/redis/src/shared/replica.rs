@@ -319,7 +319,6 @@ impl<S: Send + Sync> Replica<S> {
             self.forget();
             return Err(self.foreign("log", what));
         }
-        self.counts.pushed_bytes += delta.bytes.len() as u64;
         Ok(match (taken, done) {
             (Ok(true), true) => {
                 self.filling.hears(what);
@@ -352,9 +351,12 @@ impl<S: Send + Sync> Replica<S> {
             }
             self.versions[chunk] = id;
         })?;
-        if pulled {
-            self.counts.pulled_bytes += delta.len() as u64;
-        }
+        let bytes = if pulled {
+            &mut self.counts.pulled_bytes
+        } else {
+            &mut self.counts.pushed_bytes
+        };
+        *bytes += delta.len() as u64;
         Ok(passed)
     }
 

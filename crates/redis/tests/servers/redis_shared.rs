@@ -481,6 +481,8 @@ fn much_is_pulled_piece_by_piece() {
     one.sync(PATIENCE).unwrap();
     assert!(one.contains_hash(u64::MAX));
     assert!(**one.filter() == **other.filter());
+    // Sent with each call, and pushed by the last.
+    assert_eq!(other.stats().pushed_bytes, one.stats().pulled_bytes);
 }
 
 #[test]
