@@ -23,65 +23,18 @@ use lanebloom::internal::as_chunks;
 /// Bytes of the header.
 const HEADER: usize = 38;
 
-/// A checked header.
-struct Header {
-    settings: Settings,
-    items: u64,
-    deletes: u64,
-    filters: usize,
-}
-
-impl Header {
-    fn parse(bytes: &[u8], limit: u64) -> Result<Self, ReadError> {
-        let Ok(bytes) = <&[u8; HEADER]>::try_from(bytes) else {
-            return Err(ReadError::invalid(format!(
-                "the header has {} bytes, not {HEADER}",
-                bytes.len()
-            )));
+/// Fails if all slots take more bytes than `limit`.
+fn check_size(settings: Settings, filters: usize, limit: u64) -> Result<(), ReadError> {
+    let mut needed = 0;
+    for number in 0..filters {
+        let Some(buckets) = settings.buckets_of(number) else {
+            let problem = format!("layer {number} of the chain has more than {} slots", u32::MAX);
+            return Err(ReadError::invalid(problem));
         };
-        let (longs, shorts) = bytes.split_at(32);
-        let long = |i: usize| u64::from_le_bytes(as_chunks(longs).0[i]);
-        let short = |i: usize| u16::from_le_bytes(as_chunks(shorts).0[i]);
-        let (items, buckets, deletes, filters) = (long(0), long(1), long(2), long(3));
-        let (bucket_size, max_iterations, expansion) = (short(0), short(1), short(2));
-        let problem = if !buckets.is_power_of_two() {
-            format!("{buckets} buckets are not a power of two")
-        } else if !(1..=255).contains(&bucket_size) || max_iterations == 0 {
-            format!("buckets of {bucket_size} slots and {max_iterations} iterations are not in 1 to 255 and at least 1")
-        } else if expansion != 0 && !expansion.is_power_of_two() {
-            format!("an expansion of {expansion} is not a power of two")
-        } else if !(1..=u16::MAX.into()).contains(&filters) || expansion == 0 && filters > 1 {
-            format!("{filters} filters in a chain with an expansion of {expansion} cannot be")
-        } else {
-            let settings = Settings {
-                buckets,
-                bucket_size: bucket_size as u8,
-                max_iterations,
-                expansion,
-            };
-            return Self::check_size(settings, filters as usize, limit).map(|()| Self {
-                settings,
-                items,
-                deletes,
-                filters: filters as usize,
-            });
-        };
-        Err(ReadError::invalid(problem))
+        // At most 2^16 times 2^32.
+        needed += buckets * u64::from(settings.bucket_size);
     }
-
-    /// Fails if all slots take more bytes than `limit`.
-    fn check_size(settings: Settings, filters: usize, limit: u64) -> Result<(), ReadError> {
-        let mut needed = 0;
-        for number in 0..filters {
-            let Some(buckets) = settings.buckets_of(number) else {
-                let problem = format!("layer {number} of the chain has more than {} slots", u32::MAX);
-                return Err(ReadError::invalid(problem));
-            };
-            // At most 2^16 times 2^32.
-            needed += buckets * u64::from(settings.bucket_size);
-        }
-        ReadError::check_limit(needed, limit)
-    }
+    ReadError::check_limit(needed, limit)
 }
 
 /// The dump.
@@ -132,13 +85,40 @@ impl Chain for RedisCuckoo {
     const UNIT: usize = 1;
 
     fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, ReadError> {
-        let header = Header::parse(header, max_bytes)?;
-        let empty = Self::empty(header.settings, header.filters, max_bytes);
-        Ok(Self {
-            items: header.items,
-            deletes: header.deletes,
-            ..empty.map_err(ReadError::out_of_memory)?
-        })
+        let Ok(header) = <&[u8; HEADER]>::try_from(header) else {
+            let problem = format!("the header has {} bytes, not {HEADER}", header.len());
+            return Err(ReadError::invalid(problem));
+        };
+        let (longs, shorts) = header.split_at(32);
+        let long = |i: usize| u64::from_le_bytes(as_chunks(longs).0[i]);
+        let short = |i: usize| u16::from_le_bytes(as_chunks(shorts).0[i]);
+        let (items, buckets, deletes, filters) = (long(0), long(1), long(2), long(3));
+        let (bucket_size, max_iterations, expansion) = (short(0), short(1), short(2));
+        let problem = if !buckets.is_power_of_two() {
+            format!("{buckets} buckets are not a power of two")
+        } else if !(1..=255).contains(&bucket_size) || max_iterations == 0 {
+            format!("buckets of {bucket_size} slots and {max_iterations} iterations are not in 1 to 255 and at least 1")
+        } else if expansion != 0 && !expansion.is_power_of_two() {
+            format!("an expansion of {expansion} is not a power of two")
+        } else if !(1..=u16::MAX.into()).contains(&filters) || expansion == 0 && filters > 1 {
+            format!("{filters} filters in a chain with an expansion of {expansion} cannot be")
+        } else {
+            let (bucket_size, filters) = (bucket_size as u8, filters as usize);
+            let settings = Settings {
+                buckets,
+                bucket_size,
+                max_iterations,
+                expansion,
+            };
+            check_size(settings, filters, max_bytes)?;
+            let empty = Self::empty(settings, filters, max_bytes).map_err(ReadError::out_of_memory)?;
+            return Ok(Self {
+                items,
+                deletes,
+                ..empty
+            });
+        };
+        Err(ReadError::invalid(problem))
     }
 
     fn header(&self) -> Vec<u8> {
