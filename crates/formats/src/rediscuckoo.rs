@@ -332,8 +332,7 @@ impl RedisCuckoo {
     /// ```
     #[doc(alias = "CF.ADD")]
     pub fn insert<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<(), RedisBloomInsertError> {
-        self.add(address(key.as_ref()))
-            .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
+        self.add(address(key.as_ref())).map_err(|kind| kind.after(0))
     }
 
     /// Inserts `key` if it does not seem to be there: `CF.ADDNX`. Returns whether this call
@@ -351,11 +350,12 @@ impl RedisCuckoo {
     pub fn insert_unique<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<bool, RedisBloomInsertError> {
         let address = address(key.as_ref());
         // The module checks this first.
-        let mut insert = || {
-            self.check_length()?;
-            Ok(!self.holds(address) && self.add(address).map(|()| true)?)
-        };
-        insert().map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
+        self.check_length().map_err(|kind| kind.after(0))?;
+        if self.holds(address) {
+            return Ok(false);
+        }
+        self.add(address).map_err(|kind| kind.after(0))?;
+        Ok(true)
     }
 
     fn check_length(&self) -> Result<(), InsertErrorKind> {
@@ -384,10 +384,10 @@ impl RedisCuckoo {
     /// ```
     #[doc(alias = "CF.INSERT")]
     pub fn insert_batch<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<(), RedisBloomInsertError> {
-        keys.iter().enumerate().try_for_each(|(inserted, key)| {
-            self.add(address(key.as_ref()))
-                .map_err(|kind| RedisBloomInsertError { kind, inserted })
-        })
+        for (inserted, key) in keys.iter().enumerate() {
+            self.add(address(key.as_ref())).map_err(|kind| kind.after(inserted))?;
+        }
+        Ok(())
     }
 
     /// The module's `CuckooFilter_InsertFP`.

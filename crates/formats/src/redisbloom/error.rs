@@ -11,8 +11,8 @@ pub(super) const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
 /// [`RedisCuckoo`](crate::RedisCuckoo).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedisBloomInsertError {
-    pub(crate) kind: InsertErrorKind,
-    pub(crate) inserted: usize,
+    kind: InsertErrorKind,
+    inserted: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,11 @@ impl InsertErrorKind {
             return Ok(());
         }
         Err(Self::OverLimit { needed, limit })
+    }
+
+    /// The error of a key after `inserted` others.
+    pub(crate) fn after(self, inserted: usize) -> RedisBloomInsertError {
+        RedisBloomInsertError { kind: self, inserted }
     }
 }
 

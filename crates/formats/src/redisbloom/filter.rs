@@ -100,8 +100,7 @@ impl RedisBloom {
     #[doc(alias = "BF.ADD")]
     pub fn insert<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<bool, RedisBloomInsertError> {
         let hash = hash(key.as_ref(), self.options);
-        self.insert_hashed(hash)
-            .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
+        self.insert_hashed(hash).map_err(|kind| kind.after(0))
     }
 
     fn insert_hashed(&mut self, hash: Hash) -> Result<bool, InsertErrorKind> {
@@ -269,14 +268,10 @@ impl RedisBloom {
         each: &mut impl FnMut(usize, bool),
     ) -> Result<usize, RedisBloomInsertError> {
         let mut found = [0];
-        self.contains_bitmap(hashes, &mut found[..hashes.len().min(1)]);
+        self.contains_bitmap(hashes, &mut found);
         let mut new = 0;
         for (i, hash) in hashes.iter().enumerate() {
-            let inserted = found[0] >> i & 1 == 0
-                && self.insert_hashed(*hash).map_err(|kind| RedisBloomInsertError {
-                    kind,
-                    inserted: start + i,
-                })?;
+            let inserted = found[0] >> i & 1 == 0 && self.insert_hashed(*hash).map_err(|kind| kind.after(start + i))?;
             each(start + i, inserted);
             new += usize::from(inserted);
         }
