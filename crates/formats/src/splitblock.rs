@@ -58,6 +58,7 @@ mod xxh64;
 
 pub use self::arrow::{Column, ColumnError};
 pub use self::bank::SplitBlockBank;
+pub use self::block::block_index;
 pub use self::bytes::{Header, Milvus};
 pub use self::engine::{Owned, SplitBlock, Xxh64};
 pub use self::sizing::{MAX_FORMAT_BYTES, MIN_FORMAT_BYTES};
@@ -69,7 +70,7 @@ use crate::{CHUNK, chunks};
 use alloc::format;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-use lanebloom::internal::{Bits, Sets, sets};
+use lanebloom::internal::{Sets, sets};
 use lanebloom::{BuildError, Filter, Funnel, KeyHasher};
 
 /// XXH64 with seed 0 of a key's bytes: the hash that all of these filters use.
@@ -83,21 +84,6 @@ use lanebloom::{BuildError, Filter, Funnel, KeyHasher};
 #[inline]
 pub fn hash<K: Funnel + ?Sized>(key: &K) -> u64 {
     xxh64::of_key(key)
-}
-
-/// The number of the block that has the bits of a hash, in a filter of this number of blocks. Block
-/// `i` begins at byte `32 * i` of the bitset.
-///
-/// ```
-/// use lanebloom_formats::splitblock::block_index;
-///
-/// assert_eq!(block_index(0, 10), 0);
-/// assert_eq!(block_index(u64::MAX, 10), 9);
-/// ```
-#[inline]
-#[must_use]
-pub fn block_index(hash: u64, blocks: usize) -> usize {
-    block::block_index(hash, blocks)
 }
 
 /// Whether a block has all bits of a hash. The block is 32 bytes of a bitset, those of
@@ -362,12 +348,6 @@ impl SplitBlockBloom {
             factor *= 2;
         }
         Sets::fold_for_rate(&mut self.0, factor, rate)
-    }
-
-    /// The bits.
-    #[inline(always)]
-    fn bits(&self) -> &Bits {
-        &self.0.engine().content.bits
     }
 }
 

@@ -22,9 +22,19 @@ pub(super) const SALTS: [u32; 8] = [
     0x5c6b_fb31,
 ];
 
-/// The block of a hash: its upper half, scaled to the number of blocks.
+/// The number of the block that has the bits of a hash, in a filter of this number of blocks. Block
+/// `i` begins at byte `32 * i` of the bitset.
+///
+/// ```
+/// use lanebloom_formats::splitblock::block_index;
+///
+/// assert_eq!(block_index(0, 10), 0);
+/// assert_eq!(block_index(u64::MAX, 10), 9);
+/// ```
 #[inline(always)]
-pub(super) fn block_index(hash: u64, blocks: usize) -> usize {
+#[must_use]
+pub fn block_index(hash: u64, blocks: usize) -> usize {
+    // The hash's upper half, scaled to the number of blocks.
     ((hash >> 32).wrapping_mul(blocks as u64) >> 32) as usize
 }
 

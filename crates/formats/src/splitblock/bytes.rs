@@ -203,7 +203,7 @@ impl SplitBlockBloom {
     }
 
     fn write_bitset(&self, bytes: &mut Vec<u8>) {
-        let words = self.bits().words().flatten().take(4 * self.blocks());
+        let words = self.engine().content.bits.words().flatten().take(4 * self.blocks());
         words.for_each(|word| bytes.extend(word.to_le_bytes()));
         acquire_if(true);
     }
