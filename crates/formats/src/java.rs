@@ -17,7 +17,7 @@ use crate::error::ReadError;
 use crate::flat::{Flat, NextIndex};
 use core::fmt;
 use formulas::Shape;
-use header::Header;
+use header::{Header, TakeBytes};
 use indexes::IntIndexes;
 use lanebloom::BuildError;
 use lanebloom::internal::{Isa, Vectorized, acquire_if, assert_same_length};
@@ -167,8 +167,6 @@ pub trait FormatImpl: Copy + Default + Eq + fmt::Debug + fmt::Display + Send + S
     const HASHES_IN_VECTORS: bool;
     /// Whether a filter cannot be united with itself.
     const REFUSES_ITSELF: bool;
-    /// The bytes of a stream that say how long its header is.
-    const HEADER_START: usize;
 
     /// The sizing of a builder that is given a rate after this one.
     fn sized_by_rate(sizing: Self::Sizing) -> Self::Sizing {
@@ -187,11 +185,8 @@ pub trait FormatImpl: Copy + Default + Eq + fmt::Debug + fmt::Display + Send + S
     /// The header of a stream, and its length.
     fn header(self, shape: Shape) -> Header;
 
-    /// The length of the header that begins with these [`HEADER_START`](Self::HEADER_START) bytes.
-    fn header_len(start: &[u8]) -> Result<usize, ReadError>;
-
-    /// The layout that a header says. The header is complete.
-    fn from_header(header: &[u8]) -> Result<Layout<Self>, ReadError>;
+    /// The layout that the header of a stream says. `take` fills a slice with the next bytes.
+    fn read_header(take: TakeBytes<'_>) -> Result<Layout<Self>, ReadError>;
 }
 
 /// What filters of a system ask of a key.

@@ -4,7 +4,7 @@
 use crate::error::ReadError;
 use crate::flat::{Modulo, NextIndex};
 use crate::java::formulas::{Shape, check_bits, functions_by_bits, optimal_bits, round};
-use crate::java::header::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
+use crate::java::header::{Header, JAVA_OBJECT, MAX_HEADER, TakeBytes, java_object, words};
 use crate::java::indexes::IntIndexes;
 use crate::java::{FormatImpl, JavaBuilder, KeyImpl, Layout};
 use crate::logarithm::{Twofold, ln};
@@ -86,7 +86,6 @@ impl FormatImpl for Guava {
     const FILTER: &str = "GuavaBloom";
     const HASHES_IN_VECTORS: bool = false;
     const REFUSES_ITSELF: bool = true;
-    const HEADER_START: usize = HEADER;
 
     fn solve(builder: &JavaBuilder<Self>) -> Result<Layout<Self>, BuildError> {
         let (bits, hash_functions) = size(builder.keys as u64, builder.rate, builder.sizing)?;
@@ -118,20 +117,16 @@ impl FormatImpl for Guava {
             Strategy::Mitz64 => 1,
         };
         let mut header = [0; MAX_HEADER];
-        // solve and from_header limit it.
+        // solve and read_header limit it.
         header[..2].copy_from_slice(&[ordinal, shape.hash_functions as u8]);
         header[2..HEADER].copy_from_slice(&(shape.words as u32).to_be_bytes());
         (header, HEADER)
     }
 
-    fn header_len(_: &[u8]) -> Result<usize, ReadError> {
-        Ok(HEADER)
-    }
-
-    fn from_header(header: &[u8]) -> Result<Layout<Self>, ReadError> {
-        let &[ordinal, hash_functions, a, b, c, d] = header else {
-            unreachable!("the header is complete")
-        };
+    fn read_header(take: TakeBytes<'_>) -> Result<Layout<Self>, ReadError> {
+        let mut header = [0; HEADER];
+        take(&mut header)?;
+        let [ordinal, hash_functions, length @ ..] = header;
         let strategy = match ordinal {
             0 => Strategy::Mitz32,
             1 => Strategy::Mitz64,
@@ -149,7 +144,7 @@ impl FormatImpl for Guava {
         Ok(Layout {
             format: Self { strategy },
             shape: Shape {
-                words: words([a, b, c, d])?,
+                words: words(i32::from_be_bytes(length))?,
                 hash_functions: hash_functions.into(),
             },
         })

@@ -11,18 +11,20 @@ pub(crate) const MAX_HEADER: usize = 16;
 /// A header, and its length.
 pub(crate) type Header = ([u8; MAX_HEADER], usize);
 
+/// Fills a slice with the next bytes of a stream.
+pub(crate) type TakeBytes<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), ReadError>;
+
 /// What Java's `ObjectOutputStream` begins with (Java Object Serialization Specification,
 /// `STREAM_MAGIC` and `STREAM_VERSION`).
 pub(crate) const JAVA_OBJECT: [u8; 4] = [0xac, 0xed, 0, 5];
 
 /// The number of longs that a stream declares, as Java's `int`.
-pub(crate) fn words(length: [u8; 4]) -> Result<usize, ReadError> {
-    match i32::from_be_bytes(length) {
-        length @ ..=0 => Err(ReadError::invalid(format!(
-            "a length of {length} longs is not in 1 to {MAX_WORDS}"
-        ))),
-        length => Ok(length as usize),
+pub(crate) fn words(length: i32) -> Result<usize, ReadError> {
+    if length <= 0 {
+        let problem = format!("a length of {length} longs is not in 1 to {MAX_WORDS}");
+        return Err(ReadError::invalid(problem));
     }
+    Ok(length as usize)
 }
 
 /// A Java object instead of a stream.

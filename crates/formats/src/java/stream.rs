@@ -16,13 +16,6 @@ fn bytes(header: usize, words: usize) -> u64 {
     header as u64 + 8 * words as u64
 }
 
-/// The `len` bytes with which a stream begins.
-fn begin(stream: &[u8], len: usize) -> Result<&[u8], ReadError> {
-    stream
-        .get(..len)
-        .ok_or_else(|| truncated(stream.len() as u64, len as u64))
-}
-
 fn truncated(bytes: u64, needed: u64) -> ReadError {
     ReadError::truncated(format!("the stream ends after {bytes} bytes of {needed}"))
 }
@@ -132,8 +125,15 @@ impl<F: JavaFormat> JavaBloom<F> {
 
     /// The layout of the stream that begins with `head`, and the length of its header.
     fn layout_of(head: &[u8]) -> Result<(Layout<F>, usize), ReadError> {
-        let len = F::header_len(begin(head, F::HEADER_START)?)?;
-        Ok((F::from_header(begin(head, len)?)?, len))
+        let mut end = 0;
+        let layout = F::read_header(&mut |part| {
+            let start = end;
+            end += part.len();
+            let bytes = head.get(start..end);
+            part.copy_from_slice(bytes.ok_or_else(|| truncated(head.len() as u64, end as u64))?);
+            Ok(())
+        })?;
+        Ok((layout, end))
     }
 
     fn read_with(layout: Layout<F>, flat: Flat) -> Self {
@@ -149,7 +149,6 @@ impl<F: JavaFormat> JavaBloom<F> {
 mod io {
     use super::{JavaBloom, JavaFormat, ReadError, Shape, bytes, check_limit, truncated};
     use crate::flat::{Flat, LINE_WORDS};
-    use crate::java::header::MAX_HEADER;
     use lanebloom::internal::{Bits, acquire_if, as_chunks};
     use std::io::{self, ErrorKind, Read, Write};
 
@@ -228,18 +227,13 @@ mod io {
         /// ```
         #[doc(alias = "readFrom")]
         pub fn read_from(mut reader: impl Read, max_bytes: usize) -> Result<Self, ReadError> {
-            let mut header = [0; MAX_HEADER];
-            let (start, rest) = header.split_at_mut(F::HEADER_START);
-            fill(&mut reader, start, 0, start.len() as u64)?;
-            let len = F::header_len(start)?;
-            fill(
-                &mut reader,
-                &mut rest[..len - start.len()],
-                start.len() as u64,
-                len as u64,
-            )?;
-            let layout = F::from_header(&header[..len])?;
-            let flat = read_longs(reader, len, layout.shape, max_bytes as u64)?;
+            let mut header = 0;
+            let layout = F::read_header(&mut |part| {
+                let start = header;
+                header += part.len();
+                fill(&mut reader, part, start as u64, header as u64)
+            })?;
+            let flat = read_longs(reader, header, layout.shape, max_bytes as u64)?;
             Ok(Self::read_with(layout, flat))
         }
     }

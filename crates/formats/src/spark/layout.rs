@@ -5,13 +5,13 @@ use super::hash::{Hash, SparkKey};
 use crate::error::ReadError;
 use crate::flat::{Column, Modulo, NextIndex};
 use crate::java::formulas::{Shape, check_bits, functions_by_bits, optimal_bits};
-use crate::java::header::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
+use crate::java::header::{Header, JAVA_OBJECT, MAX_HEADER, TakeBytes, java_object, words};
 use crate::java::indexes::IntIndexes;
 use crate::java::{FormatImpl, JavaBuilder, KeyImpl, Layout};
 use alloc::format;
 use core::fmt;
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, as_chunks};
+use lanebloom::internal::AccessPlan;
 
 /// Bytes of an `int`.
 const INT: usize = 4;
@@ -55,7 +55,6 @@ impl FormatImpl for Spark {
     const FILTER: &str = "SparkBloom";
     const HASHES_IN_VECTORS: bool = true;
     const REFUSES_ITSELF: bool = false;
-    const HEADER_START: usize = INT;
 
     fn sized_by_rate(_: Option<u64>) -> Option<u64> {
         None
@@ -118,44 +117,39 @@ impl FormatImpl for Spark {
         (header, INT * if self.is_wide() { 4 } else { 3 })
     }
 
-    fn header_len(version: &[u8]) -> Result<usize, ReadError> {
-        match *version {
-            [0, 0, 0, 1] => Ok(3 * INT),
-            [0, 0, 0, 2] => Ok(4 * INT),
-            _ if version == JAVA_OBJECT => Err(java_object()),
-            [a, b, c, d] => {
-                let version = i32::from_be_bytes([a, b, c, d]);
-                Err(ReadError::invalid(format!("version {version} is neither 1 nor 2")))
+    fn read_header(take: TakeBytes<'_>) -> Result<Layout<Self>, ReadError> {
+        let [version] = ints(take)?;
+        let (version, hash_functions, seed, length) = match version {
+            1 => {
+                let [hash_functions, length] = ints(take)?;
+                (Version::V1, hash_functions, 0, length)
             }
-            _ => unreachable!("HEADER_START says how many there are"),
+            2 => {
+                let [hash_functions, seed, length] = ints(take)?;
+                (Version::V2, hash_functions, seed, length)
+            }
+            _ if version.to_be_bytes() == JAVA_OBJECT => return Err(java_object()),
+            _ => return Err(ReadError::invalid(format!("version {version} is neither 1 nor 2"))),
+        };
+        if !(1..=MAX_HASH_FUNCTIONS).contains(&hash_functions) {
+            let problem = format!("{hash_functions} hash functions is not in 1 to {MAX_HASH_FUNCTIONS}");
+            return Err(ReadError::invalid(problem));
         }
-    }
-
-    fn from_header(header: &[u8]) -> Result<Layout<Self>, ReadError> {
-        let (version, hash_functions, seed, length) = match *as_chunks(header).0 {
-            [_, hash_functions, length] => (Version::V1, hash_functions, [0; INT], length),
-            [_, hash_functions, seed, length] => (Version::V2, hash_functions, seed, length),
-            _ => unreachable!("header_len says how many there are"),
-        };
-        let hash_functions = match i32::from_be_bytes(hash_functions) {
-            number @ 1..=MAX_HASH_FUNCTIONS => number as u32,
-            number => {
-                return Err(ReadError::invalid(format!(
-                    "{number} hash functions is not in 1 to {MAX_HASH_FUNCTIONS}"
-                )));
-            }
-        };
         Ok(Layout {
-            format: Self {
-                version,
-                seed: i32::from_be_bytes(seed),
-            },
+            format: Self { version, seed },
             shape: Shape {
                 words: words(length)?,
-                hash_functions,
+                hash_functions: hash_functions as u32,
             },
         })
     }
+}
+
+/// The next numbers of a stream.
+fn ints<const N: usize>(take: TakeBytes<'_>) -> Result<[i32; N], ReadError> {
+    let mut ints = [[0; INT]; N];
+    take(ints.as_flattened_mut())?;
+    Ok(ints.map(i32::from_be_bytes))
 }
 
 impl<K: SparkKey + ?Sized> KeyImpl<Spark> for K {
