@@ -70,11 +70,7 @@ impl BitmapLayout {
     /// The fewest bits for which the formula of a Bloom filter gives the rate, with go-zero's
     /// number of hash functions.
     pub(crate) fn go_zero_sized(keys: u64, rate: f64) -> Result<Self, BuildError> {
-        if !(rate > 0.0 && rate < 1.0) {
-            return Err(BuildError::new(format!(
-                "false-positive rate {rate} is not between 0 and 1, both excluded"
-            )));
-        }
+        BuildError::check_rate(rate)?;
         let functions = f64::from(GO_ZERO_FUNCTIONS);
         let fill = rate.powf(1.0 / functions);
         Self::go_zero((functions * keys.max(1) as f64 / -(-fill).ln_1p()).ceil() as u64)

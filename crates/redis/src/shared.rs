@@ -339,8 +339,7 @@ pub type SharedBloom<S = Murmur3> = Shared<ConcurrentBloom<S>>;
 #[must_use = "a builder does nothing until `connect`"]
 pub struct SharedBuilder {
     name: String,
-    /// In ms since 1970; 0 if never.
-    expires: u64,
+    lifetime: Lifetime,
     node: NodeOptions,
 }
 
@@ -351,7 +350,7 @@ impl SharedBloom {
     pub fn builder(name: impl Into<String>) -> SharedBuilder {
         SharedBuilder {
             name: name.into(),
-            expires: 0,
+            lifetime: Lifetime::Forever,
             node: NodeOptions {
                 interval: Duration::from_millis(100),
                 timeout: Duration::from_secs(2),
@@ -498,7 +497,7 @@ impl SharedBuilder {
     /// ```
     pub fn expires_at(mut self, time: SystemTime) -> Self {
         // Redis takes no more than it can count in 63 bits, and 0 stands for never.
-        self.expires = since_1970(time).clamp(1, i64::MAX as u64 >> 1);
+        self.lifetime = Lifetime::Until(since_1970(time).clamp(1, i64::MAX as u64 >> 1));
         self
     }
 
@@ -535,19 +534,19 @@ impl SharedBuilder {
         filter: impl Into<Arc<ConcurrentBloom<S>>>,
     ) -> Result<SharedBloom<S>, SharedError> {
         let filter = filter.into();
-        let lifetime = match self.expires {
-            0 => Lifetime::Forever,
-            time => Lifetime::Until(time),
-        };
-        let description = Description::of(&filter, filter.hasher(), lifetime);
+        let description = Description::of(&filter, filter.hasher(), self.lifetime);
         let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
         let node = Node::start(server, replica, &self.node)?;
         Ok(Shared { filter, node })
     }
 
-    fn takes_no_expiry(&self, what: &str) -> SharedError {
-        let time = self.expires;
-        SharedError::other(format!("{what} takes no expiry time, here {time} ms since 1970"))
+    /// Fails if an expiry time is set, which `what` does not take.
+    fn check_no_expiry(&self, what: &str) -> Result<(), SharedError> {
+        let Lifetime::Until(time) = self.lifetime else {
+            return Ok(());
+        };
+        let text = format!("{what} takes no expiry time, here {time} ms since 1970");
+        Err(SharedError::other(text))
     }
 }
 

@@ -30,13 +30,13 @@ use super::description::{Description, Lifetime, RedisKeys};
 use super::filling::Filling;
 use super::node::{Counts, Side};
 use crate::error::{Kind, Report, SharedError};
-use crate::reply;
+use crate::reply::shortened;
 use lanebloom::ConcurrentBloom;
 use redis::{ConnectionLike, RedisResult, Script, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime};
 
 /// The log takes a quarter of the filter's bytes, but no less and no more than this. A node that
@@ -58,6 +58,9 @@ const RESYNCS: usize = 8;
 /// How often the server may answer in one pass that there is more to pull: each time a MiB, from a
 /// log of 16. So a server that always returns this does not hold a pass for ever.
 const MORE: usize = 64;
+
+static EXCHANGE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("exchange.lua")));
+static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("read.lua")));
 
 /// The id of an exchange: its number, and 64 random bits, since a server that lost its last
 /// exchanges gives their numbers again.
@@ -110,8 +113,6 @@ pub(super) struct Replica<S> {
     keys: RedisKeys,
     description: Description,
     pub(super) expires: Expiry,
-    exchange: Script,
-    read: Script,
     random: RandomState,
     /// See the top of this file.
     pushed: Vec<u64>,
@@ -166,8 +167,6 @@ impl<S: Send + Sync> Replica<S> {
                 Lifetime::Until(time) => time,
                 _ => 0,
             }),
-            exchange: Script::new(include_str!("exchange.lua")),
-            read: Script::new(include_str!("read.lua")),
             random: RandomState::new(),
             pushed,
             versions: vec![Id::default(); chunks],
@@ -267,7 +266,7 @@ impl<S: Send + Sync> Replica<S> {
         };
         self.calls += 1;
         let log_bytes = (self.filter.memory_bytes() / 4).clamp(LOG_BYTES.0, LOG_BYTES.1);
-        let mut call = self.exchange.prepare_invoke();
+        let mut call = EXCHANGE.prepare_invoke();
         for role in ["meta", "log", "versions", "scratch"] {
             call.key(self.keys.key(role));
         }
@@ -422,7 +421,7 @@ impl<S: Send + Sync> Replica<S> {
 
     /// The script's answer for these chunks, or for the whole set if there are none.
     fn read(&self, chunks: &[usize], server: &mut dyn ConnectionLike) -> Result<Vec<Vec<u8>>, SharedError> {
-        let mut call = self.read.prepare_invoke();
+        let mut call = READ.prepare_invoke();
         call.key(self.keys.key("meta")).key(self.keys.key("versions"));
         for chunk in chunks {
             call.key(self.keys.key(chunk)).arg(chunk);
@@ -514,9 +513,16 @@ fn superseded(is_gone: bool) -> SharedError {
 
 /// The texts of a script's answer.
 pub(super) fn answer(reply: RedisResult<Value>, script: &str) -> Result<Vec<Vec<u8>>, SharedError> {
-    let texts =
-        reply::list(reply.map_err(SharedError::redis)?).and_then(|list| list.into_iter().map(reply::bytes).collect());
-    texts.map_err(|reply| SharedError::other(format!("unexpected reply to {script}: {reply}")))
+    let unexpected = |reply: &Value| SharedError::other(format!("unexpected reply to {script}: {}", shortened(reply)));
+    let reply = reply.map_err(SharedError::redis)?;
+    let Value::Array(texts) = reply else {
+        return Err(unexpected(&reply));
+    };
+    let bytes = |text| match text {
+        Value::BulkString(bytes) => Ok(bytes),
+        other => Err(unexpected(&other)),
+    };
+    texts.into_iter().map(bytes).collect()
 }
 
 /// Milliseconds since 1970, 0 before.

@@ -128,9 +128,7 @@ impl SharedBuilder {
         expected_keys: usize,
         build: impl Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send + 'static,
     ) -> Result<SharedSet<S>, SharedError> {
-        if self.expires != 0 {
-            return Err(self.takes_no_expiry("a set that can be rebuilt"));
-        }
+        self.check_no_expiry("a set that can be rebuilt")?;
         let side = SetSide::new(RedisKeys::of(&self.name)?, expected_keys, build)?;
         let filter = Arc::clone(&side.local);
         self.node.open_until_filled = true;

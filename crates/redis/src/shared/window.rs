@@ -18,11 +18,13 @@ use super::{Shared, SharedBuilder};
 use crate::error::SharedError;
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, WindowedBloom};
 use redis::{Client, ConnectionLike, Script};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// The shortest generation, in ns: Redis counts in milliseconds.
 const SHORTEST: u64 = 1_000_000;
+
+static LOOK: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("look.lua")));
 
 /// A [`WindowedBloom`] that shares one set with other processes, through Redis: "seen anywhere in
 /// the last minutes?".
@@ -108,9 +110,7 @@ impl SharedBuilder {
         filter: impl Into<Arc<WindowedBloom<S>>>,
     ) -> Result<SharedWindow<S>, SharedError> {
         let filter = filter.into();
-        if self.expires != 0 {
-            return Err(self.takes_no_expiry("a window expires by its generations: it"));
-        }
+        self.check_no_expiry("a window expires by its generations: it")?;
         let side = Generations::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
         self.node.open_until_filled = false;
         let node = Node::start(server, side, &self.node)?;
@@ -126,7 +126,6 @@ struct Generations<S> {
     generations: u64,
     /// Nanoseconds of a generation.
     period: u64,
-    look: Script,
     /// Sorted by the generation's number, the newest first.
     replicas: Vec<(u64, Replica<()>)>,
     /// The counts of replicas that were dropped.
@@ -168,7 +167,6 @@ impl<S: KeyHasher> Generations<S> {
             keys,
             generations,
             period,
-            look: Script::new(include_str!("look.lua")),
             replicas: Vec::new(),
             past: Counts::default(),
         })
@@ -229,7 +227,7 @@ impl<S: KeyHasher> Generations<S> {
             time.div_ceil(1_000_000)
         };
         let newest = self.replicas.first().map_or(0, |newest| newest.0);
-        let mut call = self.look.prepare_invoke();
+        let mut call = LOOK.prepare_invoke();
         call.key(self.keys.key("meta"));
         // (A node that has nothing to push makes no versions.)
         call.key(self.keys.of_generation(newest.saturating_add(1)).key("versions"));

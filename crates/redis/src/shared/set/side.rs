@@ -12,12 +12,14 @@ use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
 use redis::{ConnectionLike, Script};
 use std::hash::{BuildHasher, RandomState};
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// Generations that a pass follows, before it gives up until the next pass.
 const MOST_GENERATIONS: usize = 8;
 /// A node takes generations for at most this many times the keys that it expected.
 const MOST_GROWTH: u64 = 1024;
+
+static ANNOUNCE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../announce.lua")));
 
 /// The side of a [`SharedSet`](super::SharedSet).
 pub(super) struct SetSide<S, B> {
@@ -25,7 +27,6 @@ pub(super) struct SetSide<S, B> {
     keys: RedisKeys,
     build: B,
     most_keys: u64,
-    announce: Script,
     random: RandomState,
     /// This node's side of the newest generation.
     replica: Replica<S>,
@@ -60,7 +61,6 @@ where
             keys,
             build,
             most_keys: (expected_keys as u64).max(1).saturating_mul(MOST_GROWTH),
-            announce: Script::new(include_str!("../announce.lua")),
             random,
             replica,
             has_joined: false,
@@ -112,7 +112,7 @@ where
         self.check(keys)?;
         let token = self.random.hash_one((number, newest.token));
         let next = Id { number, token }.to_string();
-        let mut call = self.announce.prepare_invoke();
+        let mut call = ANNOUNCE.prepare_invoke();
         call.key(self.keys.key("meta")).arg(newest.to_string()).arg(next);
         call.arg(keys).arg(u8::from(lost));
         Ok(answer(call.invoke(server), "announce.lua")?.is_empty())
