@@ -38,6 +38,7 @@ pub trait Dumped: Chain {}
 impl<F: Chain> Dumped for F {}
 
 pub(crate) mod sealed {
+    use super::LoadChunks;
     use crate::error::ReadError;
     use alloc::vec::Vec;
 
@@ -63,6 +64,11 @@ pub(crate) mod sealed {
         /// Whether this filter, as it was loaded, is still whole if Redis dumps it with this header
         /// now.
         fn is_whole(&self, header: &[u8]) -> Result<bool, ReadError>;
+
+        /// The dump, for a caller that does not know which filter it has.
+        fn chunks(&self) -> LoadChunks<'_, Self> {
+            LoadChunks::of(self)
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 //! waits for its replies. The code that uses a connection is written once, as `async` code. Over a
 //! [`Blocking`] connection that code never waits, so [`now`] has its result at once.
 
-use crate::error::{BitmapError, Kind, Report, elsewhere};
+use crate::error::{Kind, Report};
 use crate::reply::{brief, shortened};
-use redis::{Cmd, Pipeline, RedisResult, ServerErrorKind, Value};
+use redis::{Cmd, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
@@ -139,14 +139,21 @@ pub(super) struct Talk<'a, C> {
 
 impl<C: Connection> Talk<'_, C> {
     /// The replies to commands. A reply that is an error fails the call.
-    pub(super) async fn send(&mut self, mut pipeline: Pipeline) -> Result<Vec<Value>, BitmapError> {
+    pub(super) async fn send(&mut self, mut pipeline: Pipeline) -> Result<Vec<Value>, Report> {
         let replies = self.try_send(&mut pipeline).await?;
         replies.into_iter().map(|reply| self.checked(reply)).collect()
     }
 
+    /// The reply to one command.
+    pub(super) async fn ask(&mut self, command: Cmd) -> Result<Value, Report> {
+        let mut pipeline = redis::pipe();
+        pipeline.add_command(command);
+        Ok(self.send(pipeline).await?.pop().unwrap_or_default())
+    }
+
     /// The reply to a command, and whether the key `other` is there before and after it. (Another
     /// client may make or remove both keys in between.)
-    pub(super) async fn send_beside(&mut self, command: Cmd, other: &[u8]) -> Result<(Value, bool), BitmapError> {
+    pub(super) async fn ask_beside(&mut self, command: Cmd, other: &[u8]) -> Result<(Value, bool), Report> {
         let mut exists = redis::cmd("EXISTS");
         exists.arg(other);
         let mut pipeline = redis::pipe();
@@ -167,7 +174,7 @@ impl<C: Connection> Talk<'_, C> {
         script: &Script,
         keys: &[&[u8]],
         arguments: &[impl redis::ToRedisArgs],
-    ) -> Result<Value, BitmapError> {
+    ) -> Result<Value, Report> {
         let mut reply = Value::Nil;
         for whole in [false, true] {
             let mut pipeline = redis::pipe();
@@ -181,13 +188,13 @@ impl<C: Connection> Talk<'_, C> {
     }
 
     /// The replies to commands, errors of the server among them.
-    pub(super) async fn try_send(&mut self, pipeline: &mut Pipeline) -> Result<Vec<Value>, BitmapError> {
+    pub(super) async fn try_send(&mut self, pipeline: &mut Pipeline) -> Result<Vec<Value>, Report> {
         pipeline.ignore_errors();
         let replies = self
             .connection
             .send(pipeline)
             .await
-            .map_err(|error| self.error(error))?;
+            .map_err(|error| self.error(first_name(pipeline), error))?;
         if replies.len() == pipeline.len() {
             return Ok(replies);
         }
@@ -197,59 +204,65 @@ impl<C: Connection> Talk<'_, C> {
         ))
     }
 
-    pub(super) fn checked(&self, reply: Value) -> Result<Value, BitmapError> {
+    pub(super) fn checked(&self, reply: Value) -> Result<Value, Report> {
         match reply {
-            Value::ServerError(error) => Err(self.error(error.into())),
+            Value::ServerError(error) => Err(self.error("a command", error.into())),
             reply => Ok(reply),
         }
     }
 
-    fn error(&self, error: redis::RedisError) -> BitmapError {
+    /// The error of `command`.
+    pub(super) fn error(&self, command: &str, error: RedisError) -> Report {
         let error = brief(error);
         let (kind, key) = (Kind::of(&error), lossy(self.key));
         let text = match kind {
-            Kind::WrongType => format!("{key:?} is not a bitmap: {error}"),
+            Kind::WrongType => format!("{key:?} has a value of another type: {error}"),
             Kind::ReadOnly => format!("{key:?} was not written, the server is a read-only replica: {error}"),
-            Kind::Elsewhere => elsewhere(&key, &error),
+            Kind::Elsewhere => {
+                let (node, slot) = error.redirect_node().unwrap_or_default();
+                format!(
+                    "{key:?} is in slot {slot} of Redis Cluster, at the node {node:?}, and the connection reaches only another node: {error}"
+                )
+            }
             Kind::CrossSlot => format!(
                 "{key:?} and the keys with it are in several slots of Redis Cluster; give them one hash tag, as {{tag}}: {error}"
             ),
             Kind::Unreachable => format!("the server was not reached: {error}"),
-            Kind::Malformed => return self.no_reply("pipeline", &error),
+            Kind::Malformed => return self.no_reply(command, &error),
             _ => format!("the server refused an operation on {key:?}: {error}"),
         };
-        Report::new(kind, text).because(error).into()
+        Report::new(kind, text).because(error)
     }
 
     /// A reply that `command` does not give.
-    pub(super) fn unexpected(&self, command: &str, reply: impl fmt::Debug) -> BitmapError {
+    pub(super) fn unexpected(&self, command: &str, reply: impl fmt::Debug) -> Report {
         self.no_reply(command, shortened(reply))
     }
 
-    fn no_reply(&self, command: &str, reply: impl fmt::Display) -> BitmapError {
+    fn no_reply(&self, command: &str, reply: impl fmt::Display) -> Report {
         let key = lossy(self.key);
-        BitmapError::other(format!("unexpected reply to {command} on {key:?}: {reply}"))
+        Report::other(format!("unexpected reply to {command} on {key:?}: {reply}"))
     }
 
     /// The integer that `command` replied.
-    pub(super) fn integer(&self, command: &str, reply: &Value) -> Result<i64, BitmapError> {
+    pub(super) fn integer(&self, command: &str, reply: &Value) -> Result<i64, Report> {
         match reply {
             Value::Int(integer) => Ok(*integer),
             other => Err(self.unexpected(command, other)),
         }
     }
 
-    /// The bit that `command` replied.
-    pub(super) fn bit(&self, command: &str, reply: &Value) -> Result<bool, BitmapError> {
-        match self.integer(command, reply)? {
-            0 => Ok(false),
-            1 => Ok(true),
+    /// The bit that `command` replied, a number or, by version 3 of the protocol, a boolean.
+    pub(super) fn bit(&self, command: &str, reply: &Value) -> Result<bool, Report> {
+        match reply {
+            Value::Int(0) | Value::Boolean(false) => Ok(false),
+            Value::Int(1) | Value::Boolean(true) => Ok(true),
             other => Err(self.unexpected(command, other)),
         }
     }
 
     /// The bytes that `command` replied, at most `limit`.
-    pub(super) fn bytes(&self, command: &str, reply: Value, limit: u64) -> Result<Vec<u8>, BitmapError> {
+    pub(super) fn bytes(&self, command: &str, reply: Value, limit: u64) -> Result<Vec<u8>, Report> {
         match reply {
             Value::BulkString(bytes) if bytes.len() as u64 <= limit => Ok(bytes),
             Value::BulkString(bytes) => Err(self.unexpected(
@@ -258,6 +271,18 @@ impl<C: Connection> Talk<'_, C> {
             )),
             other => Err(self.unexpected(command, other)),
         }
+    }
+}
+
+/// The name of the first command.
+fn first_name(pipeline: &Pipeline) -> &str {
+    let first = pipeline
+        .cmd_iter()
+        .next()
+        .and_then(|command| command.args_iter().next());
+    match first {
+        Some(redis::Arg::Simple(name)) => str::from_utf8(name).unwrap_or_default(),
+        _ => "",
     }
 }
 

@@ -98,14 +98,10 @@ impl Report {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_ref().map(|source| &**source as _)
     }
-}
 
-/// The text of `MOVED` and `ASK`: the node that was asked names the slot and another node.
-pub(crate) fn elsewhere(key: &str, error: &RedisError) -> String {
-    let (node, slot) = error.redirect_node().unwrap_or_default();
-    format!(
-        "{key:?} is in slot {slot} of Redis Cluster, at the node {node:?}, and the connection reaches only another node: {error}"
-    )
+    pub(crate) fn redis_error(&self) -> Option<&RedisError> {
+        self.source()?.downcast_ref()
+    }
 }
 
 /// Why a filter could not be fetched from Redis or stored there, by [`Transfer`](crate::Transfer).
@@ -122,13 +118,11 @@ pub(crate) fn elsewhere(key: &str, error: &RedisError) -> String {
 /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
 /// let error = RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
 /// assert!(error.is_unreachable() && !error.is_missing());
-/// assert!(
-///     error.to_string().starts_with("\"seen\": the server was not reached: ")
-/// );
+/// assert!(error.to_string().starts_with("the server was not reached: "));
 /// # Ok::<(), redis::RedisError>(())
 /// ```
 #[derive(Debug)]
-pub struct TransferError(pub(crate) Report);
+pub struct TransferError(Report);
 
 impl From<Report> for TransferError {
     fn from(report: Report) -> Self {
@@ -488,20 +482,16 @@ impl SharedError {
         self.is_incompatible() || self.is_expired()
     }
 
-    fn redis_error(&self) -> Option<&RedisError> {
-        self.0.source()?.downcast_ref()
-    }
-
     /// The address of the node of Redis Cluster that has the set, if another node was asked.
     pub(crate) fn moved_to(&self) -> Option<&str> {
-        let error = self.redis_error().filter(|error| error.code() == Some("MOVED"))?;
+        let error = self.0.redis_error().filter(|error| error.code() == Some("MOVED"))?;
         Some(error.redirect_node()?.0)
     }
 
     /// Whether the server refused, over a connection that still works.
     pub(crate) fn is_refusal(&self) -> bool {
         let is_refusal = |error: &RedisError| matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
-        self.redis_error().is_some_and(is_refusal)
+        self.0.redis_error().is_some_and(is_refusal)
     }
 }
 

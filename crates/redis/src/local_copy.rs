@@ -424,7 +424,7 @@ impl<C: Connection> Bitmap<'_, C> {
         match u64::try_from(length) {
             Ok(length) if length <= self.bytes => Ok(length),
             Ok(bytes) => Err(self.longer(bytes)),
-            Err(_) => Err(self.talk.unexpected("STRLEN", length)),
+            Err(_) => Err(self.talk.unexpected("STRLEN", length).into()),
         }
     }
 
@@ -437,7 +437,7 @@ impl<C: Connection> Bitmap<'_, C> {
     }
 
     fn unexpected(&self, reply: &Value) -> BitmapError {
-        self.talk.unexpected(connection::CHANGED.name, reply)
+        self.talk.unexpected(connection::CHANGED.name, reply).into()
     }
 }
 

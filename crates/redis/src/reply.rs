@@ -1,9 +1,9 @@
-//! Takes replies apart. If a reply does not fit its command, the error quotes the reply's beginning
+//! Replies in errors. If a reply does not fit its command, the error quotes the reply's beginning
 //! only, since a server may send anything, of any length.
 //!
 //! Replies are read as [`Value`]s: the conversions of the `redis` crate write all of a reply into
 //! their error.
-use redis::{ErrorKind, RedisError, Value};
+use redis::{ErrorKind, RedisError};
 use std::fmt::{self, Write};
 
 /// The most bytes of a reply that an error quotes.
@@ -11,23 +11,6 @@ const REPLY_TEXT: usize = 80;
 /// The most bytes of a server's error, with its code, that an error quotes. (An error of Redis that
 /// names a script and a line has 150.)
 const ERROR_TEXT: usize = 400;
-
-/// The items of a list, or the beginning of another reply.
-type Taken<T> = Result<T, String>;
-
-pub(super) fn list(reply: Value) -> Taken<Vec<Value>> {
-    match reply {
-        Value::Array(items) => Ok(items),
-        other => Err(shortened(&other)),
-    }
-}
-
-pub(super) fn bytes(reply: Value) -> Taken<Vec<u8>> {
-    match reply {
-        Value::BulkString(bytes) => Ok(bytes),
-        other => Err(shortened(&other)),
-    }
-}
 
 /// The beginning of a reply, as long as a message should have. Never formats the rest, which can be
 /// long.
@@ -82,7 +65,7 @@ fn beginning(text: impl fmt::Display, most: usize) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use redis::{ServerErrorKind, parse_redis_value};
+    use redis::{ServerErrorKind, Value, parse_redis_value};
 
     /// An error keeps its kind and code, which tell errors apart, and is short whatever it quotes.
     #[test]
@@ -124,8 +107,8 @@ mod tests {
     #[test]
     fn replies_of_another_kind_are_told_shortly() {
         let long = || Value::BulkString(vec![b'x'; 1 << 20]);
-        assert!(list(long()).unwrap_err().len() < 100);
-        assert!(bytes(Value::Array(vec![long()])).unwrap_err().len() < 100);
+        assert!(shortened(long()).len() < 100);
+        assert!(shortened(Value::Array(vec![long()])).len() < 100);
         // A character is not cut in two.
         assert_eq!(beginning("äää", 3), ("ää...".into(), true));
         assert_eq!(beginning("äää", 6), ("äää".into(), false));

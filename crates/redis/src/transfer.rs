@@ -1,15 +1,15 @@
 //! [`Transfer`]: the commands for the dump of a [`RedisBloom`] or a [`RedisCuckoo`], over a blocking
 //! connection of the `redis` crate. The filters know the chunks of their dumps.
 
-use crate::connection::lossy;
-use crate::error::{Kind, Report, TransferError, elsewhere};
-use crate::reply::{self, brief, shortened};
-use lanebloom_formats::redisbloom::{Dumped, LoadChunks, Loader};
+use crate::connection::{Blocking, Talk, lossy, now};
+use crate::error::{Kind, Report, TransferError};
+use lanebloom_formats::redisbloom::{Dumped, Loader};
 use lanebloom_formats::{ReadError, RedisBloom, RedisCuckoo};
-use redis::{Cmd, ConnectionLike, RedisError, Value, cmd};
+use redis::{Cmd, ConnectionLike, ToRedisArgs, Value, cmd};
 use sealed::Commands;
 use std::fmt::Display;
 use std::hash::{BuildHasher, RandomState};
+use std::mem;
 
 /// Seconds from the last chunk after which Redis drops a filter that a client left half stored.
 const ABANDONED: u32 = 600;
@@ -68,8 +68,8 @@ pub trait Transfer: Commands {
         key: impl AsRef<[u8]>,
         max_bytes: usize,
     ) -> Result<Self, TransferError> {
-        let key = key.as_ref();
-        Talk { connection, key }.fetch(max_bytes)
+        let (connection, key) = (&mut Blocking(connection), key.as_ref());
+        Ok(Talk { connection, key }.fetch(max_bytes)?)
     }
 
     /// Stores the filter in Redis, by `BF.LOADCHUNK` or `CF.LOADCHUNK`, if there is nothing at
@@ -105,8 +105,8 @@ pub trait Transfer: Commands {
     /// ```
     #[doc(alias("BF.LOADCHUNK", "CF.LOADCHUNK"))]
     fn store(&self, connection: &mut dyn ConnectionLike, key: impl AsRef<[u8]>) -> Result<(), TransferError> {
-        let key = key.as_ref();
-        Talk { connection, key }.store(self)
+        let (connection, key) = (&mut Blocking(connection), key.as_ref());
+        Ok(Talk { connection, key }.store(self)?)
     }
 
     /// [`store`](Self::store) that replaces the value at `key`, if there is one, and its time to
@@ -116,8 +116,8 @@ pub trait Transfer: Commands {
     ///
     /// Fails as [`store`](Self::store) does, but not if there is something at `key`.
     fn replace(&self, connection: &mut dyn ConnectionLike, key: impl AsRef<[u8]>) -> Result<(), TransferError> {
-        let key = key.as_ref();
-        Talk { connection, key }.put(self, "RENAME")
+        let (connection, key) = (&mut Blocking(connection), key.as_ref());
+        Ok(Talk { connection, key }.put(self, "RENAME")?)
     }
 }
 
@@ -125,115 +125,76 @@ impl Transfer for RedisBloom {}
 impl Transfer for RedisCuckoo {}
 
 mod sealed {
-    use super::{Dumped, LoadChunks};
-
     /// A filter with the beginning of its commands. Keeps [`Transfer`](super::Transfer) ours.
-    pub trait Commands: Dumped {
+    pub trait Commands: super::Dumped {
         const COMMANDS: &str;
-
-        fn chunks(&self) -> LoadChunks<'_, Self>;
     }
 }
 
 impl Commands for RedisBloom {
     const COMMANDS: &str = "BF";
-
-    fn chunks(&self) -> LoadChunks<'_, Self> {
-        self.to_loadchunks()
-    }
 }
 
 impl Commands for RedisCuckoo {
     const COMMANDS: &str = "CF";
-
-    fn chunks(&self) -> LoadChunks<'_, Self> {
-        self.to_loadchunks()
-    }
 }
 
-/// Commands about the filter at a key, which their errors name.
-struct Talk<'a> {
-    connection: &'a mut dyn ConnectionLike,
-    key: &'a [u8],
-}
-
-impl Talk<'_> {
-    fn error(&self, kind: Kind, text: impl Display) -> Report {
+impl Talk<'_, Blocking<'_>> {
+    fn problem(&self, kind: Kind, text: impl Display) -> Report {
         Report::new(kind, format!("{:?}: {text}", lossy(self.key)))
     }
 
-    fn refused(&self, command: &str, error: RedisError) -> TransferError {
-        let error = brief(error);
-        let detail = error.detail().unwrap_or_default();
-        let kind = Kind::of(&error);
-        let report = match kind {
-            _ if detail.starts_with("unknown command") => self.error(
-                Kind::Other,
-                format_args!("the server has not loaded RedisBloom: {error}"),
-            ),
-            _ if detail == "not found" => return self.error(Kind::Missing, "there is nothing at this key").into(),
-            Kind::Malformed => return self.unexpected(command, shortened(&error)),
-            Kind::Elsewhere => Report::new(kind, elsewhere(&lossy(self.key), &error)),
-            Kind::Unreachable => self.error(kind, format_args!("the server was not reached: {error}")),
-            Kind::WrongType => self.error(kind, format_args!("the key holds no RedisBloom filter: {error}")),
-            Kind::ReadOnly => self.error(
-                kind,
-                format_args!("the server is a replica that takes no writes: {error}"),
-            ),
-            _ => self.error(kind, format_args!("the server refused: {error}")),
-        };
-        report.because(error).into()
+    fn taken(&self) -> Report {
+        self.problem(Kind::Taken, "there is something at this key already")
     }
 
-    fn unexpected(&self, command: &str, reply: String) -> TransferError {
-        let text = format_args!("unexpected reply to {command}: {reply}");
-        self.error(Kind::Other, text).into()
-    }
-
-    fn taken(&self) -> TransferError {
-        self.error(Kind::Taken, "there is something at this key already").into()
-    }
-
-    fn changed(&self) -> TransferError {
+    fn changed(&self) -> Report {
         let text = "the filter was replaced or changed while it was read: fetch it again";
-        self.error(Kind::Other, text).into()
+        self.problem(Kind::Other, text)
     }
 
-    fn no_dump(&self, error: ReadError) -> TransferError {
+    fn no_dump(&self, error: ReadError) -> Report {
         let text = format_args!("the server's dump cannot be loaded: {error}");
-        self.error(Kind::Other, text).because(error).into()
+        self.problem(Kind::Other, text).because(error)
     }
 
-    /// Sends a command with these arguments; `take` takes its reply apart.
-    fn ask<T>(
-        &mut self,
-        command: &str,
-        arguments: impl FnOnce(&mut Cmd),
-        take: impl FnOnce(Value) -> Result<T, String>,
-    ) -> Result<T, TransferError> {
-        let mut call = cmd(command);
-        arguments(&mut call);
-        let reply = call.query(self.connection);
-        let reply = reply.map_err(|error| self.refused(command, error))?;
-        take(reply).map_err(|reply| self.unexpected(command, reply))
+    /// The reply to a command. An error that only RedisBloom gives, or its absence, is named.
+    fn command(&mut self, command: Cmd) -> Result<Value, Report> {
+        now(self.ask(command)).map_err(|report| {
+            let Some(error) = report.redis_error() else {
+                return report;
+            };
+            match error.detail() {
+                Some("not found") => self.problem(Kind::Missing, "there is nothing at this key"),
+                Some(detail) if detail.starts_with("unknown command") => {
+                    let text = format_args!("the server has not loaded RedisBloom: {error}");
+                    self.problem(Kind::Other, text).because(error.clone())
+                }
+                _ => report,
+            }
+        })
     }
 
-    fn scandump<F: Commands>(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), TransferError> {
-        let key = self.key;
-        let take = |reply| match &mut reply::list(reply)?[..] {
+    fn flag(&mut self, name: &str, arguments: impl ToRedisArgs) -> Result<bool, Report> {
+        let reply = self.command(cmd(name).arg(arguments).take())?;
+        self.bit(name, &reply)
+    }
+
+    fn scandump<F: Commands>(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Report> {
+        let name = format!("{}.SCANDUMP", F::COMMANDS);
+        let mut reply = self.command(cmd(&name).arg(self.key).arg(cursor).take())?;
+        let Value::Array(items) = &mut reply else {
+            return Err(self.unexpected(&name, reply));
+        };
+        match &mut items[..] {
             // So a cuckoo filter without keys is dumped.
             [Value::Int(0), Value::Nil] => Ok((0, Vec::new())),
-            [Value::Int(cursor), chunk] => Ok((*cursor, reply::bytes(std::mem::take(chunk))?)),
-            others => Err(shortened(others)),
-        };
-        self.ask(
-            &format!("{}.SCANDUMP", F::COMMANDS),
-            |call| _ = call.arg(key).arg(cursor),
-            take,
-        )
+            [Value::Int(cursor), Value::BulkString(chunk)] => Ok((*cursor, mem::take(chunk))),
+            others => Err(self.unexpected(&name, others)),
+        }
     }
 
-    fn fetch<F: Commands>(&mut self, max_bytes: usize) -> Result<F, TransferError> {
+    fn fetch<F: Commands>(&mut self, max_bytes: usize) -> Result<F, Report> {
         let mut loader = Loader::<F>::new(max_bytes);
         while !loader.is_complete() {
             let (cursor, chunk) = self.scandump::<F>(loader.cursor())?;
@@ -242,7 +203,7 @@ impl Talk<'_> {
                     return Err(self.changed());
                 }
                 let text = "the cuckoo filter has no keys, and Redis does not dump an empty one";
-                return Err(self.error(Kind::Empty, text).into());
+                return Err(self.problem(Kind::Empty, text));
             }
             loader.load(cursor, &chunk).map_err(|error| self.no_dump(error))?;
         }
@@ -257,51 +218,50 @@ impl Talk<'_> {
         }
     }
 
-    fn store(&mut self, filter: &impl Commands) -> Result<(), TransferError> {
-        let key = self.key;
-        match self.ask("EXISTS", |call| _ = call.arg(key), flag)? {
+    fn store(&mut self, filter: &impl Commands) -> Result<(), Report> {
+        match self.flag("EXISTS", self.key)? {
             true => Err(self.taken()),
             false => self.put(filter, "RENAMENX"),
         }
     }
 
     /// `rename` is `RENAME` or `RENAMENX`.
-    fn put<F: Commands>(&mut self, filter: &F, rename: &str) -> Result<(), TransferError> {
+    fn put<F: Commands>(&mut self, filter: &F, rename: &str) -> Result<(), Report> {
         let name = temporary(self.key);
         let result = self.load_as(&name, filter, rename);
         if result.is_err() {
             // If that fails too, the temporary filter expires.
-            let _ = self.ask("UNLINK", |call| _ = call.arg(&name), Ok);
+            let _ = self.command(cmd("UNLINK").arg(name).take());
         }
         result
     }
 
-    fn load_as<F: Commands>(&mut self, name: &[u8], filter: &F, rename: &str) -> Result<(), TransferError> {
+    fn load_as<F: Commands>(&mut self, name: &[u8], filter: &F, rename: &str) -> Result<(), Report> {
         // First a command without bytes: a server without the module repeats the bytes of a chunk
         // in its error, and the client takes them for broken text.
-        self.ask(
-            &format!("{}.EXISTS", F::COMMANDS),
-            |call| _ = call.arg(name).arg(""),
-            flag,
-        )?;
+        self.flag(&format!("{}.EXISTS", F::COMMANDS), (name, ""))?;
         let load = format!("{}.LOADCHUNK", F::COMMANDS);
         for (cursor, chunk) in filter.chunks() {
-            self.ask(&load, |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
-            self.ask("EXPIRE", |call| _ = call.arg(name).arg(ABANDONED), flag)?;
+            match self.command(cmd(&load).arg(name).arg(cursor).arg(chunk).take())? {
+                Value::Okay => {}
+                other => return Err(self.unexpected(&load, other)),
+            }
+            self.flag("EXPIRE", (name, ABANDONED))?;
         }
         let mut pipeline = redis::pipe();
         pipeline.atomic();
         pipeline.cmd("PERSIST").arg(name);
         pipeline.cmd(rename).arg(name).arg(self.key);
-        let reply = if self.connection.supports_pipelining() {
-            pipeline.query(self.connection)
+        let connection = &mut *self.connection.0;
+        let reply = if connection.supports_pipelining() {
+            pipeline.query(connection)
         } else {
             // A connection to a cluster sends a transaction to the node of its first key.
             let (commands, replies) = (pipeline.get_packed_pipeline(), pipeline.len() + 1);
-            let reply = self.connection.req_packed_commands(&commands, replies, 1);
+            let reply = connection.req_packed_commands(&commands, replies, 1);
             reply.map(|mut replies| replies.pop().unwrap_or_default())
         };
-        let reply: Value = reply.map_err(|error| self.refused("EXEC", error))?;
+        let reply: Value = reply.map_err(|error| self.error("EXEC", error))?;
         let replies = match &reply {
             Value::Array(replies) => &replies[..],
             _ => &[],
@@ -309,24 +269,8 @@ impl Talk<'_> {
         match (rename, replies) {
             ("RENAME", [Value::Int(0 | 1), Value::Okay]) | ("RENAMENX", [Value::Int(0 | 1), Value::Int(1)]) => Ok(()),
             ("RENAMENX", [Value::Int(0 | 1), Value::Int(0)]) => Err(self.taken()),
-            _ => Err(self.unexpected("EXEC", shortened(&reply))),
+            _ => Err(self.unexpected("EXEC", &reply)),
         }
-    }
-}
-
-/// A yes or no. (With the newer protocol, RedisBloom returns that protocol's booleans.)
-fn flag(reply: Value) -> Result<bool, String> {
-    match reply {
-        Value::Int(0) | Value::Boolean(false) => Ok(false),
-        Value::Int(1) | Value::Boolean(true) => Ok(true),
-        other => Err(shortened(&other)),
-    }
-}
-
-fn done(reply: Value) -> Result<(), String> {
-    match reply {
-        Value::Okay => Ok(()),
-        other => Err(shortened(&other)),
     }
 }
 

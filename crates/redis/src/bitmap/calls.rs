@@ -8,7 +8,7 @@ use crate::error::{BitmapError, Kind, Report};
 use crate::layout::{BitmapLayout, config_of};
 use lanebloom::Funnel;
 use lanebloom::internal::assert_same_length;
-use redis::{Cmd, Value};
+use redis::{Pipeline, ToRedisArgs, Value};
 use std::time::Duration;
 use std::{mem, ptr};
 
@@ -88,7 +88,7 @@ async fn send(
         let key = &*first.filter.key;
         if attempt == ATTEMPTS {
             let problem = format_args!("no script, or no configuration, after {ATTEMPTS} attempts");
-            return Err(Talk { connection, key }.unexpected("EVALSHA", problem));
+            return Err(Talk { connection, key }.unexpected("EVALSHA", problem).into());
         }
         let mut pipeline = redis::pipe();
         let mut lens = Vec::with_capacity(parts.len());
@@ -111,11 +111,11 @@ async fn send(
 }
 
 impl Part<'_> {
-    fn add_commands(&self, connection: &impl Connection, work: Work, pipeline: &mut redis::Pipeline) {
+    fn add_commands(&self, connection: &impl Connection, work: Work, pipeline: &mut Pipeline) {
         let filter = self.filter;
         if let Some((script, arguments)) = filter.script(connection, work) {
             let arguments = [&arguments, &*self.offsets].concat();
-            pipeline.add_command(script.call(self.whole, &filter.script_keys(), &arguments));
+            pipeline.add_command(script.call(self.whole, &filter.keys(), &arguments));
         } else {
             for offset in &self.offsets {
                 let command = pipeline.cmd(work.command()).arg(&filter.key).arg(offset);
@@ -124,12 +124,12 @@ impl Part<'_> {
                 }
             }
         }
+        // (The script of a growing filter does it itself.)
         if work == Work::Set
             && let Some(after) = filter.expire
+            && !matches!(filter.kept, Kept::Growing { .. })
         {
-            for key in filter.keys() {
-                pipeline.add_command(expire_command(key, after));
-            }
+            filter.add_expiry(after, pipeline);
         }
     }
 
@@ -164,7 +164,7 @@ impl Part<'_> {
                 Value::Array(answers) if answers.len() == self.places.len() => {
                     answers.iter().map(|answer| talk.bit(script.name, answer)).collect()
                 }
-                other => return Err(talk.unexpected(script.name, other)),
+                other => return Err(talk.unexpected(script.name, other).into()),
             }
         } else {
             let bit = |reply| talk.bit(work.command(), reply);
@@ -201,12 +201,20 @@ impl RedisBitmap {
         Ok(self.work(connection, work, &[key], &mut [false]).await? == 1)
     }
 
-    /// The Redis keys of a filter that does not grow; none of one that does.
+    /// The Redis keys, as scripts take them. Those of a filter that grows are the cursor and the
+    /// beginning of its bitmaps' keys.
     fn keys(&self) -> Vec<&[u8]> {
         match &self.kept {
             Kept::Piped | Kept::Scripted => Vec::from([&*self.key]),
             Kept::Configured { config, .. } => Vec::from([&*self.key, config]),
-            Kept::Growing { .. } => Vec::new(),
+            Kept::Growing { cursor } => Vec::from([&**cursor, &self.key]),
+        }
+    }
+
+    /// Adds the commands by which the keys of a filter that does not grow expire.
+    fn add_expiry(&self, after: u64, pipeline: &mut Pipeline) {
+        for key in self.keys() {
+            pipeline.cmd("PEXPIRE").arg(key).arg(after);
         }
     }
 
@@ -239,17 +247,9 @@ impl RedisBitmap {
         Some((if work == Work::Test { test } else { set }, arguments))
     }
 
-    /// The Redis keys that a script takes.
-    fn script_keys(&self) -> Vec<&[u8]> {
-        match &self.kept {
-            Kept::Growing { cursor } => Vec::from([&**cursor, &self.key]),
-            _ => self.keys(),
-        }
-    }
-
     /// Writes the configuration, if there is none; returns whether there was none.
     pub(super) async fn configure(&self, connection: &mut impl Connection) -> Result<bool, BitmapError> {
-        let Kept::Configured { config, expected, rate } = &self.kept else {
+        let Kept::Configured { expected, rate, .. } = &self.kept else {
             return Ok(false);
         };
         let numbers = [self.layout.bits.to_string(), self.layout.functions.to_string()];
@@ -259,13 +259,10 @@ impl RedisBitmap {
             .zip(values)
             .flat_map(|(name, value)| [name, value])
             .collect();
-        let keys: [&[u8]; 2] = [&self.key, config];
         let reply = self
-            .talk(connection)
-            .run(&connection::CONFIGURE, &keys, &fields)
+            .run(connection, &connection::CONFIGURE, &self.keys(), &fields)
             .await?;
-        let reply = self.checked_script(reply)?;
-        self.talk(connection).bit(connection::CONFIGURE.name, &reply)
+        Ok(self.talk(connection).bit(connection::CONFIGURE.name, &reply)?)
     }
 
     /// The filter that a configuration on the server describes, if there is one.
@@ -277,8 +274,8 @@ impl RedisBitmap {
         };
         let mut command = redis::cmd("HMGET");
         command.arg(&config).arg(&CONFIGURATION);
-        let (reply, has_bitmap) = talk.send_beside(command, name).await?;
-        let bad = |reply: &Value| talk.unexpected("HMGET", reply);
+        let (reply, has_bitmap) = talk.ask_beside(command, name).await?;
+        let bad = |reply: &Value| BitmapError::from(talk.unexpected("HMGET", reply));
         let Value::Array(values) = &reply else {
             return Err(bad(&reply));
         };
@@ -338,17 +335,14 @@ impl RedisBitmap {
         Report::new(Kind::Configuration, text).into()
     }
 
-    /// Runs a script on the filter's Redis keys.
     async fn run(
         &self,
         connection: &mut impl Connection,
         script: &Script,
-        arguments: &[u64],
+        keys: &[&[u8]],
+        arguments: &[impl ToRedisArgs],
     ) -> Result<Value, BitmapError> {
-        let reply = self
-            .talk(connection)
-            .run(script, &self.script_keys(), arguments)
-            .await?;
+        let reply = self.talk(connection).run(script, keys, arguments).await?;
         self.checked_script(reply)
     }
 
@@ -370,15 +364,16 @@ impl RedisBitmap {
         let removed = match &self.kept {
             Kept::Growing { .. } => {
                 let arguments = [GREATEST_CURSOR, self.layout.bits];
-                self.run(connection, &connection::CLEAR_GROWING, &arguments).await?
+                self.run(connection, &connection::CLEAR_GROWING, &self.keys(), &arguments)
+                    .await?
             }
             _ => {
-                let mut pipeline = redis::pipe();
-                pipeline.cmd("UNLINK").arg(self.keys());
-                self.talk(connection).send(pipeline).await?.pop().unwrap_or_default()
+                let command = redis::cmd("UNLINK").arg(self.keys()).take();
+                self.talk(connection).ask(command).await?
             }
         };
-        self.talk(connection).integer("UNLINK", &removed).map(|_| ())
+        self.talk(connection).integer("UNLINK", &removed)?;
+        Ok(())
     }
 
     pub(super) async fn let_expire(
@@ -390,13 +385,12 @@ impl RedisBitmap {
         let expiring = match &self.kept {
             Kept::Growing { .. } => {
                 let arguments = [GREATEST_CURSOR, after];
-                Vec::from([self.run(connection, &connection::EXPIRE_GROWING, &arguments).await?])
+                let script = &connection::EXPIRE_GROWING;
+                Vec::from([self.run(connection, script, &self.keys(), &arguments).await?])
             }
             _ => {
                 let mut pipeline = redis::pipe();
-                for key in self.keys() {
-                    pipeline.add_command(expire_command(key, after));
-                }
+                self.add_expiry(after, &mut pipeline);
                 self.talk(connection).send(pipeline).await?
             }
         };
@@ -407,32 +401,26 @@ impl RedisBitmap {
 
     /// Gives the filter's Redis keys the names of those of `to`; returns whether there were any.
     pub(super) async fn give_name(&self, connection: &mut impl Connection, to: &Self) -> Result<bool, BitmapError> {
-        if self.layout == to.layout {
-            // Part of a filter is not renamed.
-            self.check_configuration(connection).await?;
-        }
-        let mut talk = self.talk(connection);
-        let renamed = match (&self.kept, &to.kept) {
-            _ if self.layout != to.layout => None,
-            (Kept::Growing { cursor }, Kept::Growing { cursor: new_cursor }) => {
-                let keys: [&[u8]; 4] = [cursor, &self.key, new_cursor, &to.key];
-                let reply = talk.run(&connection::RENAME_GROWING, &keys, &[GREATEST_CURSOR]).await?;
-                Some(self.checked_script(reply)?)
-            }
-            _ if self.keys().len() != to.keys().len() => None,
-            _ => {
-                let pairs = self.keys().into_iter().zip(to.keys());
-                let keys: Vec<&[u8]> = pairs.flat_map(|(old, new)| [old, new]).collect();
-                Some(talk.run(&connection::RENAME, &keys, &[0u64; 0]).await?)
-            }
-        };
-        match renamed {
-            Some(renamed) => Ok(talk.integer("RENAME", &renamed)? > 0),
-            None => Err(BitmapError::other(format!(
+        let (old, new) = (self.keys(), to.keys());
+        if self.layout != to.layout || old.len() != new.len() {
+            return Err(BitmapError::other(format!(
                 "{:?} has a layout that differs from that of the new filter",
                 lossy(&self.key)
-            ))),
+            )));
         }
+        // Part of a filter is not renamed.
+        self.check_configuration(connection).await?;
+        let renamed = match &self.kept {
+            Kept::Growing { .. } => {
+                let (script, keys) = (&connection::RENAME_GROWING, [old, new].concat());
+                self.run(connection, script, &keys, &[GREATEST_CURSOR]).await?
+            }
+            _ => {
+                let keys: Vec<&[u8]> = old.into_iter().zip(new).flat_map(<[_; 2]>::from).collect();
+                self.run(connection, &connection::RENAME, &keys, &[0_u64; 0]).await?
+            }
+        };
+        Ok(self.talk(connection).integer("RENAME", &renamed)? > 0)
     }
 
     /// The number of keys that set as many bits in the mean as are set.
@@ -460,7 +448,7 @@ impl RedisBitmap {
         let mut command = redis::cmd("GET");
         command.arg(cursor);
         let mut talk = self.talk(connection);
-        let (reply, has_grown) = talk.send_beside(command, &self.bitmap_key(1)).await?;
+        let (reply, has_grown) = talk.ask_beside(command, &self.bitmap_key(1)).await?;
         match reply {
             Value::Nil if has_grown => Err(self.no_cursor(cursor)),
             Value::Nil => Ok(1),
@@ -472,7 +460,7 @@ impl RedisBitmap {
                     _ => Err(bad_cursor(cursor, &value)),
                 }
             }
-            other => Err(talk.unexpected("GET", other)),
+            other => Err(talk.unexpected("GET", other).into()),
         }
     }
 
@@ -504,12 +492,6 @@ fn unconfigured(name: &[u8], config: &[u8]) -> BitmapError {
         "the bitmap {key:?} has no configuration {config:?}, so it is a part of a filter that is gone: `clear` removes it"
     );
     Report::new(Kind::Unconfigured, text).into()
-}
-
-fn expire_command(key: &[u8], after: u64) -> Cmd {
-    let mut command = redis::cmd("PEXPIRE");
-    command.arg(key).arg(after);
-    command
 }
 
 fn bad_cursor(key: &[u8], value: &[u8]) -> BitmapError {

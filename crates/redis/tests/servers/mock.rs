@@ -17,7 +17,7 @@ pub(crate) struct Request<'a> {
     pub(crate) bytes: &'a [u8],
     /// The number of replies.
     pub(crate) count: usize,
-    /// The number of replies before those; `None` if this is no pipeline.
+    /// The number of replies before those, which a transaction has; `None` if this is no pipeline.
     offset: Option<usize>,
 }
 
@@ -30,10 +30,10 @@ impl Request<'_> {
         }
     }
 
-    /// The name of the command, `EXEC` for a pipeline.
+    /// The name of the first command, `EXEC` for a transaction.
     pub(crate) fn name(&self) -> &str {
         let name = || str::from_utf8(self.bytes.split(|&byte| byte == b'\n').nth(2)?).ok();
-        if self.offset.is_some() {
+        if self.offset.is_some_and(|offset| offset > 0) {
             "EXEC"
         } else {
             name().expect("the request is a command").trim_end()

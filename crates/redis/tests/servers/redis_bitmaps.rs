@@ -821,7 +821,7 @@ fn keys_of_another_type_are_told() {
         assert!(errors.len() == 7 && errors.iter().all(|(name, _)| !["expire", "clear"].contains(name)));
         for (name, error) in errors {
             assert_eq!(causes(&error), [false, false, true], "{name}: {error:?}");
-            assert!(error.to_string().contains("is not a bitmap: "), "{error}");
+            assert!(error.to_string().contains("has a value of another type: "), "{error}");
             assert!(error.source().unwrap().is::<redis::RedisError>());
         }
     }
