@@ -249,23 +249,18 @@ impl From<Infallible> for InsertError {
     }
 }
 
-/// Why an insert is refused.
-pub trait Refusal {
-    /// The error of the whole batch, if `before` keys precede the part that failed.
-    #[must_use]
-    fn after(self, before: usize) -> Self;
-}
-
-impl Refusal for Infallible {
-    fn after(self, _: usize) -> Self {
-        self
+/// As above.
+#[doc(hidden)]
+impl AsMut<InsertError> for Infallible {
+    fn as_mut(&mut self) -> &mut InsertError {
+        match *self {}
     }
 }
 
-impl Refusal for InsertError {
-    fn after(self, before: usize) -> Self {
-        let inserted = self.inserted + before;
-        Self { inserted, ..self }
+#[doc(hidden)]
+impl AsMut<InsertError> for InsertError {
+    fn as_mut(&mut self) -> &mut Self {
+        self
     }
 }
 

@@ -45,7 +45,7 @@ pub mod bounds {
     pub use crate::chunks::{Answer, Source};
     pub use crate::codec::header::Hashing;
     pub use crate::codec::pieces::{Input, Out};
-    pub use crate::error::{Refusal, SnapshotErrorKind};
+    pub use crate::error::SnapshotErrorKind;
     pub use crate::geometry::sizing::Request;
     pub use crate::words::bits::{Load, OwnLines};
     pub use crate::words::memory::Word;

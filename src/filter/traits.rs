@@ -19,7 +19,7 @@
 
 use crate::chunks::{Answer, HASHED, Source, try_gathered, unpack_into};
 use crate::codec::{AskHasher, Hashing, Input, Out, assert_snapshot_length, from_slice, given, murmur3, with_hasher};
-use crate::error::{BuildError, IncompatibleError, InsertError, Refusal, SnapshotError, SnapshotErrorKind};
+use crate::error::{BuildError, IncompatibleError, InsertError, SnapshotError, SnapshotErrorKind};
 use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
@@ -253,7 +253,7 @@ impl<E: Engine, S: KeyHasher> Keyed for Filter<E, S> {
 pub trait Insert {
     /// Why an insert is refused: [`InsertError`], or `Infallible` for a filter that takes every
     /// key.
-    type Error: fmt::Debug + PartialEq + Into<InsertError> + Refusal;
+    type Error: fmt::Debug + PartialEq + Into<InsertError> + AsMut<InsertError>;
 
     /// [`insert`](Self::insert) by hash.
     fn insert_hash(&self, hash: u64) -> Result<bool, Self::Error>;
@@ -316,15 +316,16 @@ pub trait Insert {
             let mut changed = 0;
             for (before, key) in keys.iter().enumerate() {
                 let inserted = self.insert(key);
-                changed += usize::from(inserted.map_err(|refused| refused.after(before))?);
+                changed += usize::from(inserted.map_err(|refused| after(before, refused))?);
             }
             return Ok(changed);
         }
         self.insert_source(&self.source(keys))
     }
 
-    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. Takes no
-    /// key from the iterator after one that is refused.
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A filter
+    /// that refuses a key takes no more from the iterator; it may have taken up to 1023 keys after
+    /// that one already.
     fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<usize, Self::Error>
     where
         Self: Keyed,
@@ -333,7 +334,7 @@ pub trait Insert {
         let hashes = keys.into_iter().map(|key| self.hash(&key));
         try_gathered::<HASHED, _, _>(hashes, |hashes| {
             let inserted = self.insert_hashes(hashes);
-            changed += inserted.map_err(|refused| refused.after(before))?;
+            changed += inserted.map_err(|refused| after(before, refused))?;
             before += hashes.len();
             Ok(())
         })?;
@@ -349,6 +350,12 @@ pub trait Insert {
         assert_same_length(keys.len(), new.len());
         self.insert_flagged(&self.source(keys), Some(&mut unpack_into(self.isa(), new)))
     }
+}
+
+/// The error of a whole batch, if `before` keys precede the part that failed.
+fn after<E: AsMut<InsertError>>(before: usize, mut refused: E) -> E {
+    refused.as_mut().inserted += before;
+    refused
 }
 
 #[doc(hidden)]

@@ -87,7 +87,8 @@ loses nothing.", "?", $again }
             }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A
-            /// filter that refuses a key takes no more from the iterator.
+            /// filter that refuses a key takes no more from the iterator. It may have taken up to
+            /// 1023 keys after that one already.
             #[doc = $crate::example!($krate $filter;
                 concat!("filter.insert_all(0..100)", $asks, ";"),
                 "assert!((0..100).all(|key| filter.contains(&key)));")]
