@@ -1,8 +1,8 @@
 //! [`AnyFilter`]: a filter of any type with any hasher, as a snapshot brings it. Bytes flow in, and
 //! the filter that they name flows out.
 
-use crate::bitmap::{ConcurrentBitmap, OutOfBoundsError};
-use crate::chunks::{HASHED, HashedKeys};
+use crate::bitmap::ConcurrentBitmap;
+use crate::chunks::{HASHED, HashedKeys, Source};
 use crate::codec::{Decoded, Input, Kind, SnapshotHeader, from_slice, given};
 #[cfg(feature = "std")]
 use crate::codec::{SNAPSHOT_HEADER, from_reader};
@@ -20,7 +20,7 @@ use crate::filter::types::windowed::WindowedBloom;
 use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
 use crate::hash::{AnyHasher, BuiltinHasher, KeyHasher, assert_same_length};
-use crate::words::scratch::Scratch;
+use crate::kernel::Isa;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -282,13 +282,10 @@ impl AnyFilter {
     /// lengths differ.
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) -> Result<(), IncompatibleError> {
         assert_same_length(keys.len(), out.len());
-        let hasher = self.key_hasher()?;
-        let mut space = Scratch::<HASHED>::default();
-        for (keys, out) in keys.chunks(HASHED).zip(out.chunks_mut(HASHED)) {
-            let hashes = space.first(keys.len());
-            hasher.hash_batch(keys, hashes);
-            self.contains_hashes(hashes, out);
-        }
+        let (hasher, isa) = (self.key_hasher()?, Isa::best());
+        HashedKeys { hasher, isa, keys }.for_each_chunk(HASHED, |start, hashes| {
+            self.contains_hashes(hashes, &mut out[start..][..hashes.len()]);
+        });
         Ok(())
     }
 }
@@ -367,17 +364,14 @@ impl AnyFilter {
             filter: &Filter<E, S>,
             hasher: &BuiltinHasher,
             keys: &[K],
-        ) -> Result<usize, InsertError> {
+        ) -> Result<usize, E::Error> {
             let isa = filter.isa;
-            of_any(filter.engine.insert_source(&HashedKeys { hasher, isa, keys }))
+            filter.engine.insert_source(&HashedKeys { hasher, isa, keys })
         }
-        let hasher = self.key_hasher().map_err(|error| InsertError {
-            kind: InsertErrorKind::NotTaken(error.0),
-            inserted: 0,
-        })?;
+        let hasher = self.key_hasher().map_err(not_taken)?;
         each!(
             self,
-            filter => insert(filter, hasher, keys),
+            filter => Ok(insert(filter, hasher, keys)?),
             _filter => takes_none(keys.len()),
             _bits => unreachable!("it has no hasher")
         )
@@ -389,9 +383,9 @@ impl AnyFilter {
     pub fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
         each!(
             self,
-            filter => of_any(Insert::insert_hash(filter, hash)),
+            filter => Ok(Insert::insert_hash(filter, hash)?),
             _filter => takes_none(1).map(|_| false),
-            bits => bits.insert(hash).map_err(out_of_bounds)
+            bits => bits.insert(hash).map_err(not_taken)
         )
     }
 
@@ -400,35 +394,28 @@ impl AnyFilter {
     pub fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
         each!(
             self,
-            filter => of_any(Insert::insert_hashes(filter, hashes)),
+            filter => Ok(Insert::insert_hashes(filter, hashes)?),
             _filter => takes_none(hashes.len()),
-            bits => bits.insert_batch(hashes).map_err(out_of_bounds)
+            bits => bits.insert_batch(hashes).map_err(not_taken)
         )
     }
-}
-
-/// The answer, with the error of all types.
-#[inline]
-fn of_any<T>(answer: Result<T, impl Into<InsertError>>) -> Result<T, InsertError> {
-    answer.map_err(Into::into)
 }
 
 /// The answer of a filter that does not change.
 #[cold]
 fn takes_none(keys: usize) -> Result<usize, InsertError> {
-    if keys == 0 {
-        return Ok(0);
+    match keys {
+        0 => Ok(0),
+        _ => Err(not_taken(
+            "a StaticFilter takes no inserts: build it anew from all keys",
+        )),
     }
-    Err(InsertError {
-        kind: InsertErrorKind::NotTaken("a StaticFilter takes no inserts: build it anew from all keys".into()),
-        inserted: 0,
-    })
 }
 
 #[cold]
-fn out_of_bounds(error: OutOfBoundsError) -> InsertError {
+fn not_taken(why: impl ToString) -> InsertError {
     InsertError {
-        kind: InsertErrorKind::NotTaken(error.to_string()),
+        kind: InsertErrorKind::NotTaken(why.to_string()),
         inserted: 0,
     }
 }
