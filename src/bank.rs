@@ -140,7 +140,7 @@ use crate::kernel::{Isa, RowKernel};
 use crate::words::bits::{Bits, Load, acquire};
 use crate::words::sync::AtomicU64;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::error::Error;
 use core::fmt;
 use rows::{Columns, Places, WORD};
@@ -329,8 +329,10 @@ impl<R: Rows, S> Bank<R, S> {
         if column < self.columns {
             return Ok(());
         }
-        let columns = self.columns;
-        Err(BankError(Problem::Column { column, columns }))
+        Err(BankError(Problem::Other(format!(
+            "column {column} is not below the bank's {} columns",
+            self.columns
+        ))))
     }
 }
 
@@ -487,24 +489,16 @@ pub struct BankError(Problem);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Problem {
-    Column {
-        column: usize,
-        columns: usize,
-    },
-    Full {
-        filters: usize,
-        free: usize,
-        columns: usize,
-    },
+    Full(String),
     Incompatible(String),
-    Build(BuildError),
+    Other(String),
 }
 
 impl BankError {
     /// Whether the bank has fewer free columns than filters were pushed.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(self.0, Problem::Full { .. })
+        matches!(self.0, Problem::Full(_))
     }
 
     /// Whether a filter does not fit the bank: its hasher or its shape differ, or the number of its
@@ -526,23 +520,14 @@ impl BankError {
 
 impl From<BuildError> for BankError {
     fn from(error: BuildError) -> Self {
-        Self(Problem::Build(error))
+        Self(Problem::Other(error.to_string()))
     }
 }
 
 impl fmt::Display for BankError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Problem::Column { column, columns } => {
-                write!(f, "column {column} is not below the bank's {columns} columns")
-            }
-            Problem::Full { filters, free, columns } => write!(
-                f,
-                "the bank has {free} free columns of {columns}, and {filters} filters were pushed"
-            ),
-            Problem::Incompatible(problem) => f.write_str(problem),
-            Problem::Build(error) => error.fmt(f),
-        }
+        let (Problem::Full(text) | Problem::Incompatible(text) | Problem::Other(text)) = &self.0;
+        f.write_str(text)
     }
 }
 

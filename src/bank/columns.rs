@@ -432,7 +432,9 @@ impl<S> FilterBank<S> {
     fn full(&self, filters: usize) -> BankError {
         let columns = self.columns;
         let free = columns - self.len();
-        BankError(Problem::Full { filters, free, columns })
+        BankError(Problem::Full(format!(
+            "the bank has {free} free columns of {columns}, and {filters} filters were pushed"
+        )))
     }
 
     /// Empties a column, so that it is not in use, and the next [`push`](Self::push) may take it.
