@@ -53,11 +53,6 @@ impl<S: FilterHasher> Stored for FilterBank<S> {
         write_words(out, &own.to_bytes(), header.words(), rows.chain(in_use))
     }
 
-    #[cfg(feature = "std")]
-    fn encode_unheld<O: Out<Error = std::io::Error>>(&self, out: &mut O) -> std::io::Result<()> {
-        self.encode(out)
-    }
-
     fn decode(input: &mut dyn Input, limit: usize, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
         let own = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bank)?;
         let header = own.blocks()?;

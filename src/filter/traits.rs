@@ -687,7 +687,9 @@ pub trait Stored: Sized {
     /// [`encode`](Self::encode), of a copy if that blocks changes.
     #[doc(hidden)]
     #[cfg(feature = "std")]
-    fn encode_unheld<O: Out<Error = std::io::Error>>(&self, out: &mut O) -> std::io::Result<()>;
+    fn encode_unheld<O: Out<Error = std::io::Error>>(&self, out: &mut O) -> std::io::Result<()> {
+        self.encode(out)
+    }
 
     /// Reads a filter of at most `limit` bytes.
     #[doc(hidden)]
