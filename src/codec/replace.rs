@@ -95,7 +95,6 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
     }
     new.file.sync_all()?;
     fs::rename(&new.path, path)?;
-    new.is_there = false;
     sync_directory(opened)?;
     Ok(result)
 }
@@ -200,7 +199,6 @@ fn succeed(new: &File, old: &Metadata) -> io::Result<()> {
 struct NewFile {
     file: File,
     path: PathBuf,
-    is_there: bool,
 }
 
 impl NewFile {
@@ -220,11 +218,7 @@ impl NewFile {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 other => other?,
             };
-            let new = Self {
-                file,
-                path,
-                is_there: true,
-            };
+            let new = Self { file, path };
             match try_lock(&new.file) {
                 // Another call may have removed it as a leftover before it was locked. No call does
                 // so from now on.
@@ -242,10 +236,9 @@ impl NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if self.is_there {
-            // If this fails, the next call for the same path removes it.
-            let _ = fs::remove_file(&self.path);
-        }
+        // After the rename there is nothing to remove. If this fails, the next call for the same
+        // path removes it.
+        let _ = fs::remove_file(&self.path);
     }
 }
 
