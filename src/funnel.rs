@@ -244,26 +244,35 @@ const fn both(a: Option<usize>, b: Option<usize>) -> Option<usize> {
     }
 }
 
-/// Keys that write the bytes of another value.
+/// Keys that write the bytes of another value, and have its [`bytes`](Funnel::bytes) if the row
+/// ends with `bytes`: these keys hold the value.
 // These functions, and those below that only hand on, are always inlined into the function that
 // makes the sink, so that the sink's `put` knows the bytes before. Otherwise the compiler calls
 // them, and a u64's hash takes 80 instructions instead of 30.
-macro_rules! by_value {
-    ($($(#[$meta:meta])* $t:ty as $value:ty, |$key:ident| $make:expr;)*) => {$(
+macro_rules! written_as {
+    ($($(#[$meta:meta])* $t:ty as $value:ty $(where [$($generics:tt)*])?, |$key:ident| $make:expr $(, $bytes:ident)?;)*) => {$(
         $(#[$meta])*
-        impl Funnel for $t {
+        impl$(<$($generics)*>)? Funnel for $t {
             const WIDTH: Option<usize> = <$value>::WIDTH;
 
             #[inline(always)]
             fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
                 let $key = self;
-                let value: $value = $make;
+                let value: &$value = &$make;
                 value.funnel(into);
             }
+            $(
+                #[inline]
+                fn $bytes(&self) -> Option<&[u8]> {
+                    let $key = self;
+                    let value: &$value = $make;
+                    value.bytes()
+                }
+            )?
         }
     )*};
 }
-by_value! {
+written_as! {
     i8 as [u8; 1], |key| key.to_le_bytes();
     i16 as [u8; 2], |key| key.to_le_bytes();
     i32 as [u8; 4], |key| key.to_le_bytes();
@@ -395,51 +404,28 @@ impl<T: Funnel, const N: usize> Funnel for [T; N] {
     }
 }
 
-/// Keys that write the bytes of a value in them or behind them.
-macro_rules! by_reference {
-    ($($(#[$meta:meta])* [$($generics:tt)*] $t:ty as $value:ty, |$key:ident| $borrow:expr;)*) => {$(
-        $(#[$meta])*
-        impl<$($generics)*> Funnel for $t {
-            const WIDTH: Option<usize> = <$value>::WIDTH;
-
-            #[inline(always)]
-            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-                let $key = self;
-                let value: &$value = $borrow;
-                value.funnel(into);
-            }
-
-            #[inline]
-            fn bytes(&self) -> Option<&[u8]> {
-                let $key = self;
-                let value: &$value = $borrow;
-                value.bytes()
-            }
-        }
-    )*};
-}
-by_reference! {
-    [] str as [u8], |key| key.as_bytes();
-    [] String as [u8], |key| key.as_bytes();
+written_as! {
+    str as [u8], |key| key.as_bytes(), bytes;
+    String as [u8], |key| key.as_bytes(), bytes;
     // Text has its UTF-8 on every system. A name that is not text has its bytes on Unix, and
     // elsewhere Rust's own encoding, which may change with the version of Rust.
     #[cfg(feature = "std")]
-    [] OsStr as [u8], |key| key.as_encoded_bytes();
+    OsStr as [u8], |key| key.as_encoded_bytes(), bytes;
     #[cfg(feature = "std")]
-    [] OsString as [u8], |key| key.as_encoded_bytes();
+    OsString as [u8], |key| key.as_encoded_bytes(), bytes;
     #[cfg(feature = "uuid")]
-    [] uuid::Uuid as [u8; 16], |key| key.as_bytes();
+    uuid::Uuid as [u8; 16], |key| key.as_bytes(), bytes;
     #[cfg(feature = "bytes")]
-    [] bytes::Bytes as [u8], |key| key;
+    bytes::Bytes as [u8], |key| key, bytes;
     #[cfg(feature = "bytes")]
-    [] bytes::BytesMut as [u8], |key| key;
-    [T: Funnel] Vec<T> as [T], |key| key;
-    [T: Funnel + ?Sized] &T as T, |key| key;
-    [T: Funnel + ?Sized] &mut T as T, |key| key;
-    [T: Funnel + ?Sized] Box<T> as T, |key| key;
-    [T: Funnel + ?Sized] Rc<T> as T, |key| key;
-    [T: Funnel + ?Sized] Arc<T> as T, |key| key;
-    [T: Funnel + ToOwned + ?Sized] Cow<'_, T> as T, |key| key;
+    bytes::BytesMut as [u8], |key| key, bytes;
+    Vec<T> as [T] where [T: Funnel], |key| key, bytes;
+    &T as T where [T: Funnel + ?Sized], |key| key, bytes;
+    &mut T as T where [T: Funnel + ?Sized], |key| key, bytes;
+    Box<T> as T where [T: Funnel + ?Sized], |key| key, bytes;
+    Rc<T> as T where [T: Funnel + ?Sized], |key| key, bytes;
+    Arc<T> as T where [T: Funnel + ?Sized], |key| key, bytes;
+    Cow<'_, T> as T where [T: Funnel + ToOwned + ?Sized], |key| key, bytes;
 }
 
 macro_rules! tuples {
