@@ -66,12 +66,13 @@ enum Failed {
 pub(super) fn build(hashes: &[u64], shape: Shape) -> Result<Built, BuildError> {
     match attempt(hashes, false, shape) {
         Err(Failed::Duplicates) => {
-            let mut distinct: Words<u64> = allocate(hashes.len()).map_err(Failed::into_error)?;
-            let distinct = distinct.get_mut(..hashes.len()).expect("as long");
-            distinct.copy_from_slice(hashes);
-            sort(distinct, shape.parallel);
-            let len = dedup(distinct);
-            attempt(&distinct[..len], true, shape).map_err(Failed::into_error)
+            let mut distinct = Vec::new();
+            let refused = |_| BuildError::out_of_memory(size_of_val(hashes));
+            distinct.try_reserve_exact(hashes.len()).map_err(refused)?;
+            distinct.extend_from_slice(hashes);
+            sort(&mut distinct, shape.parallel);
+            distinct.dedup();
+            attempt(&distinct, true, shape).map_err(Failed::into_error)
         }
         result => result.map_err(Failed::into_error),
     }
@@ -96,18 +97,6 @@ impl Failed {
 /// Words of zeros.
 fn allocate<T: Word>(len: usize) -> Result<Words<T>, Failed> {
     Words::new(len).ok_or(Failed::OutOfMemory(len.saturating_mul(size_of::<T>())))
-}
-
-/// Moves each distinct hash of a sorted list to its front; returns their number.
-fn dedup(sorted: &mut [u64]) -> usize {
-    let mut len = 0;
-    for i in 0..sorted.len() {
-        if len == 0 || sorted[len - 1] != sorted[i] {
-            sorted[len] = sorted[i];
-            len += 1;
-        }
-    }
-    len
 }
 
 fn sort(hashes: &mut [u64], parallel: bool) {
