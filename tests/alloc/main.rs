@@ -276,17 +276,12 @@ fn a_dense_batch_allocates_as_much_as_documented_and_does_without() {
 #[test]
 fn a_filter_that_forgets_never_allocates() {
     use lanebloom::WindowedBloom;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicU64;
+    use lanebloom_tests::Time;
     use std::time::Duration;
 
-    let time = Arc::new(AtomicU64::new(0));
-    let clock = {
-        let time = Arc::clone(&time);
-        move || Duration::from_nanos(time.load(Ordering::Relaxed))
-    };
+    let time = Time::default();
     let called = WindowedBloom::builder().expected_keys(3000);
-    let aged = called.clone().window(Duration::from_nanos(300)).clock(clock);
+    let aged = called.clone().window(Duration::from_nanos(300)).clock(time.clock());
     let full = called.clone().rotate_when_full();
     let not_renewed = called.clone().renew(false);
     for builder in [called, aged, full, not_renewed] {
@@ -301,7 +296,7 @@ fn a_filter_that_forgets_never_allocates() {
                 if filter.window().is_none() {
                     filter.rotate();
                 }
-                time.fetch_add(100, Ordering::Relaxed);
+                time.add(100);
                 filter.rotate_if_due();
                 assert!(filter.insert_batch(&keys[..100]) >= 98);
                 filter.insert_batch_flagged(&keys, &mut found);
@@ -314,7 +309,7 @@ fn a_filter_that_forgets_never_allocates() {
                 }
                 (&filter).extend(keys.iter().map(|key| key + 600));
                 // All have expired at once, now and then.
-                time.fetch_add(if round % 7 == 0 { 5000 } else { 0 }, Ordering::Relaxed);
+                time.add(if round % 7 == 0 { 5000 } else { 0 });
             });
             assert_eq!(count, 0, "round {round} of {filter:?}");
             assert!(found.iter().all(|&found| found));

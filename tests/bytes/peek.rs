@@ -6,7 +6,7 @@ use lanebloom::{
     ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13,
     StaticFilter, TombstoneBloom, WindowedBloom,
 };
-use lanebloom_tests::with_field;
+use lanebloom_tests::{Time, with_field};
 use std::time::Duration;
 
 fn peek(bytes: &[u8]) -> SnapshotHeader {
@@ -205,15 +205,13 @@ fn whole_records_are_verified() {
 /// With times before the generations.
 #[test]
 fn the_times_of_a_window_are_verified() {
-    let now = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
-    let clock = std::sync::Arc::clone(&now);
-    let clock = move || Duration::from_secs(clock.load(std::sync::atomic::Ordering::Relaxed));
+    let time = Time::default();
     let builder = WindowedBloom::builder()
         .expected_keys(100)
         .window(Duration::from_secs(30));
-    let filter = builder.clock(clock).build().unwrap();
+    let filter = builder.clock(time.clock()).build().unwrap();
     for second in [0, 11, 22] {
-        now.store(second, std::sync::atomic::Ordering::Relaxed);
+        time.set(second * 1_000_000_000);
         filter.insert(&second);
     }
     let bytes = filter.to_bytes();

@@ -4,12 +4,11 @@
 use lanebloom::codec::{Identity, SnapshotHeader};
 use lanebloom::internal::instruction_sets;
 use lanebloom::{BloomView, ConcurrentBloom, FastHash, KeyHasher, Murmur3, Prehashed, SipHash13, SnapshotError};
-use lanebloom_tests::{number, with_field};
+use lanebloom_tests::{Time, number, with_field};
 use proptest::prelude::*;
 use std::error::Error;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use twox_hash::XxHash3_64;
 
 const HEADER: usize = 128;
@@ -1104,29 +1103,9 @@ mod forgetting {
     use super::*;
     use lanebloom::WindowedBloom;
     use lanebloom::windowed::Builder;
-    use std::sync::Arc;
     use std::time::Duration;
 
     const SECOND: u64 = 1_000_000_000;
-
-    /// A clock that is set.
-    #[derive(Clone, Default)]
-    struct Clock(Arc<AtomicU64>);
-
-    impl Clock {
-        fn at(seconds: u64) -> Self {
-            let clock = Self::default();
-            clock.set(seconds);
-            clock
-        }
-        fn set(&self, seconds: u64) {
-            self.0.store(seconds * SECOND, Ordering::Relaxed);
-        }
-        fn now(&self) -> impl Fn() -> Duration + Send + Sync + 'static {
-            let clock = self.clone();
-            move || Duration::from_nanos(clock.0.load(Ordering::Relaxed))
-        }
-    }
 
     fn builder() -> Builder {
         WindowedBloom::builder().expected_keys(200).false_positive_rate(0.05)
@@ -1140,11 +1119,11 @@ mod forgetting {
     }
 
     /// With a clock.
-    fn read_at(bytes: &[u8], clock: &Clock) -> WindowedBloom {
+    fn read_at(bytes: &[u8], time: &Time) -> WindowedBloom {
         let hasher = Murmur3::default();
-        let (one, rest) = WindowedBloom::from_bytes_with_clock(bytes, hasher, clock.now()).unwrap();
+        let (one, rest) = WindowedBloom::from_bytes_with_clock(bytes, hasher, time.clock()).unwrap();
         assert!(rest.is_empty());
-        let other = WindowedBloom::read_from_with_clock(bytes, usize::MAX, hasher, clock.now()).unwrap();
+        let other = WindowedBloom::read_from_with_clock(bytes, usize::MAX, hasher, time.clock()).unwrap();
         assert!(one.to_bytes() == other.to_bytes());
         one
     }
@@ -1152,8 +1131,8 @@ mod forgetting {
     #[test]
     fn version_1_is_read_and_written() {
         let golden = include_bytes!("../data/snapshot_v1_windowed.bin");
-        let clock = Clock::at(65);
-        let filter = read_at(golden, &clock);
+        let time = Time::at(65 * SECOND);
+        let filter = read_at(golden, &time);
         assert!(filter.to_bytes() == golden);
         assert_eq!((filter.generations(), filter.expected_keys()), (4, 300));
         assert_eq!(filter.window(), Some(Duration::from_secs(30)));
@@ -1182,7 +1161,7 @@ mod forgetting {
             (99, [30, 0, 0]),
             (100, [0; 3]),
         ] {
-            clock.set(seconds);
+            time.set(seconds * SECOND);
             let counts = [0, 1, 2].map(found);
             assert!(
                 counts
@@ -1248,11 +1227,11 @@ mod forgetting {
 
     #[test]
     fn time_goes_on_by_a_clock_of_ones_own() {
-        let clock = Clock::at(1000);
+        let time = Time::at(1000 * SECOND);
         let window = Duration::from_secs(30);
-        let filter = builder().window(window).clock(clock.now()).build().unwrap();
+        let filter = builder().window(window).clock(time.clock()).build().unwrap();
         filter.insert("a");
-        clock.set(1015);
+        time.set(1015 * SECOND);
         filter.insert("b");
         let bytes = filter.to_bytes();
         // `a` is seen for 30 s at least, and for 40 at most.
@@ -1265,7 +1244,7 @@ mod forgetting {
             (9999, false, false),
             (0, true, true),
         ] {
-            let later = Clock::at(seconds);
+            let later = Time::at(seconds * SECOND);
             let same = read_at(&bytes, &later);
             assert_eq!((same.contains("a"), same.contains("b")), (a, b), "{seconds} s");
             assert!(same.insert("c") && same.contains("c"));
@@ -1306,14 +1285,14 @@ mod forgetting {
     /// was, to the nanosecond, also where it was inserted before the clock began.
     #[test]
     fn time_stands_still_between_writing_and_reading() {
-        let clock = Clock::at(5_000_000_000);
+        let time = Time::at(5_000_000_000 * SECOND);
         let filter = builder()
             .window(Duration::from_secs(3 * 3600))
-            .clock(clock.now())
+            .clock(time.clock())
             .build()
             .unwrap();
         filter.insert("a");
-        clock.set(5_000_000_000 + 2 * 3600);
+        time.set((5_000_000_000 + 2 * 3600) * SECOND);
         filter.insert("b");
         // As the system's clock would have written it.
         let bytes = by_clock(&filter.to_bytes(), 1);
@@ -1331,19 +1310,15 @@ mod forgetting {
             }
             assert_eq!((field(&again, 48), field(&again, 56)), (2, 3600 * SECOND));
             let again = by_clock(&again, 3);
-            let at = |nanos: u64| {
-                let clock = Clock::default();
-                clock.0.store(nanos, Ordering::Relaxed);
-                read_at(&again, &clock)
-            };
+            let at = |nanos: u64| read_at(&again, &Time::at(nanos));
             let [a_expires, b_expires] = [field(&again, 128), field(&again, 80) + 3 * 3600 * SECOND];
             assert!(at(a_expires - 1).contains("a") && !at(a_expires).contains("a"));
             assert!(at(b_expires - 1).contains("b") && !at(b_expires).contains("b"));
         }
         // By another clock too, from any time on: 0, too.
         for seconds in [0, 7, 1 << 33] {
-            let clock = Clock::at(seconds);
-            let same = read_at(&bytes, &clock);
+            let time = Time::at(seconds * SECOND);
+            let same = read_at(&bytes, &time);
             assert!(same.contains("a") && same.contains("b"));
         }
     }
@@ -1351,14 +1326,12 @@ mod forgetting {
     /// By the time of day, unless another clock is given, the time since then counts.
     #[test]
     fn the_time_of_day_goes_on_between_writing_and_reading() {
-        let clock = Clock::default();
+        let time = Time::default();
         let since_1970 = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
         for (ago, is_there) in [(0, true), (3000, true), (3 * 3600, false)] {
-            clock
-                .0
-                .store(since_1970.as_nanos() as u64 - ago * SECOND, Ordering::Relaxed);
+            time.set(since_1970.as_nanos() as u64 - ago * SECOND);
             let window = Duration::from_secs(2 * 3600);
-            let filter = builder().window(window).clock(clock.now()).build().unwrap();
+            let filter = builder().window(window).clock(time.clock()).build().unwrap();
             filter.insert("a");
             // As the time of day would have written it.
             let bytes = by_clock(&filter.to_bytes(), 2);
@@ -1367,7 +1340,7 @@ mod forgetting {
                 assert_eq!(same.to_bytes()[35], 2);
                 assert!(same.insert("b") && same.contains("b"));
             }
-            assert!(read_at(&bytes, &clock).contains("a"));
+            assert!(read_at(&bytes, &time).contains("a"));
         }
         for (clock, builder) in [
             (1, builder().window(Duration::from_secs(1))),
@@ -1487,7 +1460,7 @@ mod forgetting {
         let most = u64::MAX;
         let aged = builder()
             .window(Duration::from_secs(3))
-            .clock(Clock::at(100).now())
+            .clock(Time::at(100 * SECOND).clock())
             .build()
             .unwrap();
         aged.insert("a");
@@ -1532,9 +1505,9 @@ mod forgetting {
                     .flat_map(|kind| [0, 99, 1 << 33].map(|time| (kind, time)))
                 {
                     let hostile = by_clock(&hostile, clock);
-                    let clock = Clock::at(seconds);
+                    let time = Time::at(seconds * SECOND);
                     let Ok((filter, _)) =
-                        WindowedBloom::from_bytes_with_clock(&hostile, Murmur3::default(), clock.now())
+                        WindowedBloom::from_bytes_with_clock(&hostile, Murmur3::default(), time.clock())
                     else {
                         continue;
                     };
@@ -1542,7 +1515,7 @@ mod forgetting {
                     assert!(window <= (1 << 62) + 2);
                     filter.insert("b");
                     assert!(filter.contains("b"));
-                    let copy = read_at(&filter.to_bytes(), &clock);
+                    let copy = read_at(&filter.to_bytes(), &time);
                     assert!(copy.contains("b"));
                     copy.union_from(&filter).unwrap();
                     filter.union_from(&copy).unwrap();
@@ -1554,13 +1527,10 @@ mod forgetting {
                         copy.current_false_positive_rate(),
                         copy.fill_ratio(),
                     );
-                    let now = clock.0.load(Ordering::Relaxed);
-                    clock.0.store(now.saturating_add(window), Ordering::Relaxed);
+                    let now = time.now();
+                    time.set(now.saturating_add(window));
                     assert!(filter.contains("b"), "{at}: {value}, {other}: {second}");
-                    clock.0.store(
-                        now.saturating_add(2 * window + 2 * field(&hostile, 56)),
-                        Ordering::Relaxed,
-                    );
+                    time.set(now.saturating_add(2 * window + 2 * field(&hostile, 56)));
                     filter.insert("c");
                     assert!(!filter.contains("b"), "{at}: {value}, {other}: {second}");
                 }

@@ -12,9 +12,10 @@ use lanebloom::traits::Engine;
 use lanebloom::{Filter, Funnel, KeyHasher};
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 use twox_hash::XxHash3_64;
 
 /// Keys that a stress test takes: small where everything is slow, with debug assertions or under
@@ -183,6 +184,33 @@ pub fn hit_rate<E: Engine, S: KeyHasher>(filter: &Filter<E, S>, queries: usize) 
         filter.contains_each(&strangers).iter().filter(|&&found| found).count()
     });
     hits.sum::<usize>() as f64 / queries as f64
+}
+
+/// A clock that is set by hand, in nanoseconds.
+#[derive(Clone, Default)]
+pub struct Time(Arc<AtomicU64>);
+
+impl Time {
+    pub fn at(nanos: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(nanos)))
+    }
+
+    pub fn now(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    pub fn set(&self, nanos: u64) {
+        self.0.store(nanos, Ordering::SeqCst);
+    }
+
+    pub fn add(&self, nanos: u64) {
+        self.0.fetch_add(nanos, Ordering::SeqCst);
+    }
+
+    pub fn clock(&self) -> impl Fn() -> Duration + Send + Sync + 'static {
+        let time = self.clone();
+        move || Duration::from_nanos(time.now())
+    }
 }
 
 /// Sets the flag when it goes, also by a panic: threads that go on until then end, and a test that

@@ -5,7 +5,7 @@
 use lanebloom::internal::instruction_sets;
 use lanebloom::windowed::Builder;
 use lanebloom::{SipHash13, WindowedBloom};
-use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hit_rate, lookups_agree, number, plain};
+use lanebloom_tests::{STRESS_KEYS, SetAtEnd, Time, hit_rate, lookups_agree, number, plain};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -13,23 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// A clock that is set by hand, in nanoseconds.
-#[derive(Clone, Default)]
-struct Time(Arc<AtomicU64>);
-
-impl Time {
-    fn now(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-    fn set(&self, nanos: u64) {
-        self.0.store(nanos, Ordering::SeqCst);
-    }
-    fn clock(&self) -> impl Fn() -> Duration + Send + Sync + 'static {
-        let time = self.clone();
-        move || Duration::from_nanos(time.now())
-    }
-}
 
 /// So low a rate that what is found was inserted.
 fn exact(keys: usize) -> Builder {
@@ -140,8 +123,7 @@ fn after_a_long_silence_all_is_forgotten_at_once() {
 fn the_longest_window_and_the_last_times() {
     for generations in [2, 3, 64] {
         for start in [0, 1, 1 << 62, u64::MAX - 1000, u64::MAX - 1] {
-            let time = Time::default();
-            time.set(start);
+            let time = Time::at(start);
             let filter = aged(generations, 1 << 62, &time);
             let window = filter.window().unwrap().as_nanos() as u64;
             assert!((1 << 62..(1 << 62) + 64).contains(&window));
@@ -312,8 +294,7 @@ fn only_what_is_due_is_rotated() {
 #[test]
 fn a_key_is_visible_for_the_window_or_for_fewer_rotations_whichever_ends_first() {
     for calls in [1, 3, 4, 100] {
-        let time = Time::default();
-        time.set(1_000_017);
+        let time = Time::at(1_000_017);
         let filter = aged(4, 60, &time);
         filter.insert(&0u64);
         (0..calls).for_each(|_| filter.rotate());
@@ -334,8 +315,7 @@ fn a_key_is_visible_for_the_window_or_for_fewer_rotations_whichever_ends_first()
 /// Keys as they are expected, one in each ns, before and after the filter was told to forget.
 #[test]
 fn the_rate_holds_after_many_rotations_by_call() {
-    let time = Time::default();
-    time.set(1 << 40);
+    let time = Time::at(1 << 40);
     let builder = WindowedBloom::builder().expected_keys(3000);
     let filter = builder
         .window(Duration::from_nanos(3000))
@@ -662,8 +642,7 @@ const KEYS: usize = 40;
 
 impl Watched {
     fn new(generations: usize, start: u64) -> Self {
-        let time = Time::default();
-        time.set(start);
+        let time = Time::at(start);
         Self {
             filter: aged(generations, GENERATION as u64 * (generations as u64 - 1), &time),
             time,
@@ -1441,7 +1420,7 @@ fn racing_rotations_by_age_keep_the_window() {
         for i in 0..(STRESS_KEYS / 10) as u64 {
             let key = (thread << 40) + i;
             let jump = if number(key) % 1000 == 0 { 5 * period } else { 0 };
-            time.0.fetch_add(number(key) % 30 + jump, Ordering::SeqCst);
+            time.add(number(key) % 30 + jump);
             let before = time.now();
             filter.insert(&key);
             last.push((before, time.now(), key));
