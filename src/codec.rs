@@ -65,7 +65,7 @@ mod view;
 pub(crate) use self::serde::deserialize;
 #[cfg(feature = "serde")]
 pub use self::serde::{Limited, Snapshot};
-pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
+pub(crate) use body::{admit, assert_snapshot_length, read_header, read_words, write_words};
 pub(crate) use delta::{Changes, put_line};
 pub use header::Kind;
 pub(crate) use header::{

@@ -7,7 +7,7 @@ use super::{AtomicRows, Bank, FilterBank, Rows};
 use crate::chunks::assert_bitmap_length;
 use crate::codec::{
     BlocksHeader, Decoded, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, admit,
-    check_zeros, given, invalid, murmur3, read_words, snapshot_bytes, viewed, write_words,
+    check_zeros, given, invalid, murmur3, read_header, read_words, snapshot_bytes, viewed, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::methods::stored;
@@ -21,7 +21,6 @@ use crate::words::chunks::as_chunks;
 use crate::words::scratch::Scratch;
 use alloc::format;
 use alloc::vec;
-use alloc::vec::Vec;
 use core::iter;
 use core::ops::Range;
 
@@ -54,7 +53,7 @@ impl<S: FilterHasher> Stored for FilterBank<S> {
     }
 
     fn decode(input: &mut dyn Input, limit: usize, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
-        let own = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bank)?;
+        let own = read_header(input, Kind::Bank)?;
         let header = own.blocks()?;
         let hasher = hasher(own.hashing)?;
         let BlocksHeader { layout, columns, .. } = header;

@@ -3,7 +3,7 @@
 //! counters, fingerprints or cells. The filters' decoders interpret the words.
 
 use super::header::Checksum;
-use super::{Decoded, Input, Out, SNAPSHOT_HEADER, TRAILER, check_trailer, check_zeros};
+use super::{Decoded, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, TRAILER, check_trailer, check_zeros};
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::LINE_BYTES;
 use crate::words::bits;
@@ -73,6 +73,11 @@ pub(crate) fn read_words(
     let before = SNAPSHOT_HEADER + bytes.next_multiple_of(LINE_BYTES);
     check_trailer(trailer, sum.finish(), before)?;
     zeros
+}
+
+/// The header of a snapshot of this kind.
+pub(crate) fn read_header(input: &mut dyn Input, kind: Kind) -> Decoded<OwnHeader> {
+    OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, kind)
 }
 
 /// Fails if a filter needs more than `limit` bytes of memory, or if the input is known to end

@@ -5,8 +5,7 @@
 //! kernels, and inserts of its own.
 
 use crate::codec::{
-    AskHasher, BlocksHeader, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes,
-    write_words,
+    AskHasher, BlocksHeader, Hashing, Input, Kind, Out, admit, read_header, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::filter::Statistics;
@@ -15,7 +14,6 @@ use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
 use crate::geometry::sizing::{Cell, Request};
 use crate::kernel::{Isa, Kernels, Lookups, Plan};
 use crate::words::bits::{self, Bits, Lines, Load};
-use alloc::vec::Vec;
 use core::fmt;
 
 /// The engine of [`ConcurrentBloom`](crate::ConcurrentBloom): bits in lines of 64 bytes. With other
@@ -294,7 +292,7 @@ impl<W: OwnWords> Encode for Bloom<W> {
     }
 
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
-        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, W::KIND)?;
+        let header = read_header(input, W::KIND)?;
         let BlocksHeader {
             layout, expected_keys, ..
         } = header.blocks()?;

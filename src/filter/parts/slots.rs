@@ -9,7 +9,7 @@
 
 use crate::chunks::{Answer, Source, answered, tell, tell_refused};
 use crate::codec::{
-    AskHasher, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes,
+    AskHasher, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, admit, read_header, read_words, snapshot_bytes,
     write_words,
 };
 use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
@@ -469,7 +469,7 @@ impl<T: Slots> Encode for Bucketed<T> {
     }
 
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
-        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, T::KIND)?;
+        let header = read_header(input, T::KIND)?;
         hasher(header.hashing)?;
         let plan = |bits: u8, buckets| {
             let shape = *shape_of::<T>(bits.into()).map_err(SnapshotErrorKind::Invalid)?;

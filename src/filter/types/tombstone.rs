@@ -54,7 +54,7 @@
 //!    removed meanwhile is there, but for the rate of false negatives.
 
 use crate::chunks::{Answer, HASHED, Source, answered};
-use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
+use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_header};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::filter::methods::inserts::into_ok;
 use crate::filter::methods::{built, inserts, removes, stored, unions};
@@ -70,7 +70,6 @@ use crate::kernel::plan::AccessPlan;
 use crate::words::bits;
 use crate::words::scratch::Scratch;
 use alloc::format;
-use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
 
@@ -369,7 +368,7 @@ impl Encode for Tombstone {
     }
 
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
-        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Tombstone)?;
+        let header = read_header(input, Kind::Tombstone)?;
         hasher(header.hashing)?;
         header.zeros(32..120)?;
         let bytes = header.body_bytes(SNAPSHOT_HEADER, 2)?;

@@ -3,7 +3,7 @@
 use super::build::Built;
 use crate::codec::{
     AskHasher, Decoded, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, admit, check_zeros,
-    in_range, invalid, read_words, snapshot_bytes, write_words,
+    in_range, invalid, read_header, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Statistics;
@@ -18,7 +18,6 @@ use crate::words::chunks::{as_chunks, as_chunks_mut};
 use crate::words::memory::Words;
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::vec::Vec;
 use core::fmt;
 
 /// The bytes of seeds and cells.
@@ -212,7 +211,7 @@ impl Encode for Fuse<OwnCells> {
     }
 
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
-        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Static)?;
+        let header = read_header(input, Kind::Static)?;
         hasher(header.hashing)?;
         let (layout, words, keys) = header.fuse()?;
         admit(input, header.len as usize, 8 * words as u64, limit)?;

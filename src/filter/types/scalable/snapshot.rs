@@ -3,12 +3,11 @@
 
 use super::chain::{FULL, Layers, Scalable};
 use super::steps::{MAX_EXPANSION, MAX_LAYERS, Steps};
-use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, in_range};
+use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, in_range, read_header};
 use crate::error::SnapshotErrorKind;
 use crate::filter::traits::Encode;
 use crate::filter::types::bloom::Bloom;
 use alloc::format;
-use alloc::vec::Vec;
 
 fn snapshot_bytes(layers: &Layers<'_>) -> usize {
     let parts = layers.iter().map(|layer| layer.filter.engine.snapshot_bytes());
@@ -53,7 +52,7 @@ impl Encode for Scalable {
     /// keys of the one before.
     #[inline]
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
-        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Scalable)?;
+        let header = read_header(input, Kind::Scalable)?;
         hasher(header.hashing)?;
         let [_, words, full, max_layers, ..] = header.get(32).to_le_bytes();
         header.zeros(32..33)?;

@@ -7,8 +7,8 @@ use super::generations::Windowed;
 use super::list::{Generation, List};
 use super::settings::{self, MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 use crate::codec::{
-    self, AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, in_range,
-    read_words, snapshot_bytes, with_hasher, write_words,
+    self, AskHasher, Hashing, Input, Kind, Out, OwnHeader, admit, from_slice, given, in_range, read_header, read_words,
+    snapshot_bytes, with_hasher, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
@@ -189,7 +189,7 @@ impl Windowed {
         limit: usize,
         hasher: AskHasher<'_>,
     ) -> Result<Self, SnapshotErrorKind> {
-        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Windowed)?;
+        let header = read_header(input, Kind::Windowed)?;
         hasher(header.hashing)?;
         let [rotation, renew, generations, clock, ..] = header.get(32).to_le_bytes();
         let renew = in_range("whether a key is renewed", renew, 0..=1)? == 1;
