@@ -122,9 +122,9 @@ pub(crate) fn tell(answer: &mut Answer<'_>, start: usize, bitmap: &[u64]) {
     }
 }
 
-/// Tells `false` for the hashes of a batch of `len` from number `start` on, the first refused one.
-pub(crate) fn tell_refused(answer: &mut Answer<'_>, start: usize, len: usize) {
-    (start..len).step_by(64).for_each(|at| tell(answer, at, &[0]));
+/// Tells `false` for the hashes with these numbers. (The bitmap of the last ones may be longer.)
+pub(crate) fn tell_unchanged(answer: &mut Answer<'_>, hashes: Range<usize>) {
+    hashes.step_by(64).for_each(|at| tell(answer, at, &[0]));
 }
 
 /// Calls `each(start, hashes, bitmap)` for all hashes, in order, at most [`CHUNK`] at a time. The

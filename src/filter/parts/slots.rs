@@ -7,7 +7,7 @@
 //! addresses, it took as long (4.8 and 13 ns for a lookup in L2, Emerald Rapids). Outside the
 //! caches the lines take the time.
 
-use crate::chunks::{Answer, Source, answered, tell, tell_refused};
+use crate::chunks::{Answer, Source, answered, tell, tell_unchanged};
 use crate::codec::{
     AskHasher, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, admit, read_header, read_words, snapshot_bytes,
     write_words,
@@ -407,7 +407,7 @@ impl<T: Slots> Insert for Bucketed<T> {
             refused
         });
         taken.map(|()| source.len()).inspect_err(|full| {
-            tell_refused(&mut answer, full.inserted, source.len());
+            tell_unchanged(&mut answer, full.inserted..source.len());
         })
     }
 

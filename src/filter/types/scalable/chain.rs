@@ -2,7 +2,7 @@
 //! are searched for in all. Growth is lock-free, argued at [`ChainState`].
 
 use super::steps::{Steps, Taken};
-use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell_refused, unpack_into};
+use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell_unchanged, unpack_into};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::methods::inserts::into_ok;
 use crate::filter::parts::layers::{contains_any, fill_of_all};
@@ -518,9 +518,7 @@ fn insert_chunk<const N: usize, const WORDS: usize>(
         let layers = chain.layers_now();
         if layers.phase != OPEN {
             let known = hashes[at..].iter().take_while(|&&hash| layers.contains(hash)).count();
-            if let Some(answer) = answer {
-                (at..at + known).step_by(64).for_each(|at| answer(start + at, &[0]));
-            }
+            tell_unchanged(answer, start + at..start + at + known);
             at += known;
             if at < hashes.len() {
                 let inserted = start + at;
@@ -585,7 +583,7 @@ fn insert_source(
         Ok(())
     });
     taken.map(|()| new).inspect_err(|full: &InsertError| {
-        tell_refused(&mut answer, full.inserted, source.len());
+        tell_unchanged(&mut answer, full.inserted..source.len());
     })
 }
 
