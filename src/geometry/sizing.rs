@@ -60,21 +60,18 @@ pub struct Request {
     /// Words per key, in all lines.
     pub(crate) words: Option<usize>,
     pub(crate) lines: Option<usize>,
-    /// Whether the filter can have two lines per key. If neither lines nor words are given, two are
-    /// planned where that is worth it.
-    pub(crate) two_lines: bool,
     pub(crate) cell: Cell,
 }
 
 impl Request {
     /// The layout, and the number of keys for which it is planned.
     pub(crate) fn solve(self) -> Result<(Layout, usize), BuildError> {
-        self.check().map_err(BuildError)?;
+        self.check()?;
         let with = |lines| {
             let lines = Some(lines);
-            Self { lines, ..self }.solve_for_lines().map_err(BuildError)
+            Self { lines, ..self }.solve_for_lines()
         };
-        if !self.two_lines || self.lines.is_some() || self.words.is_some() {
+        if !self.plans_lines() {
             return with(self.lines.unwrap_or(1));
         }
         let one = with(1);
@@ -92,8 +89,14 @@ impl Request {
         }
     }
 
+    /// Whether two lines per key are planned where that is worth it. (A key's counters lie in one
+    /// line.)
+    fn plans_lines(&self) -> bool {
+        self.cell == Cell::Bit && self.lines.is_none() && self.words.is_none()
+    }
+
     /// Whether keys and budget determine the rate.
-    fn is_best_that_fits(&self) -> bool {
+    pub(crate) fn is_best_that_fits(&self) -> bool {
         self.rate.is_none() && self.keys.is_some() && self.budget.is_some()
     }
 
@@ -115,7 +118,7 @@ impl Request {
     }
 
     /// [`solve`](Self::solve) with the given lines per key.
-    fn solve_for_lines(self) -> Result<(Layout, usize), BuildErrorKind> {
+    fn solve_for_lines(self) -> Result<(Layout, usize), BuildError> {
         let lines = self.lines.unwrap_or(1);
         let rate = self.rate.unwrap_or(0.01);
         let bytes = self.budget.unwrap_or(0);
@@ -124,12 +127,12 @@ impl Request {
             return Err(small_budget(bytes, lines));
         }
         match (self.keys.map(|keys| keys.max(1)), whole_budget) {
-            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+            (None, None) => Err(BuildError(BuildErrorKind::NothingToSizeFor)),
             (Some(keys), Some(blocks)) if self.rate.is_none() => {
                 let shape = self.best_shape_at(keys as f64 / blocks as f64);
                 let layout = Layout { shape, blocks };
                 if keys > layout.most_keys() {
-                    return Err(BuildErrorKind::Setting(format!(
+                    return Err(BuildError::new(format!(
                         "{keys} keys in {blocks} blocks exceed the limit of {MAX_LOAD} keys per block; raise the memory \
                          budget"
                     )));
@@ -144,12 +147,12 @@ impl Request {
                 let (shape, load) = self.best_shape_for(rate)?;
                 let blocks = ceil(keys as f64 / load / lines as f64) * lines as f64;
                 if blocks >= (isize::MAX as usize / LINE_BYTES) as f64 {
-                    return Err(BuildErrorKind::TooLarge { keys, rate });
+                    return Err(BuildError::too_large(keys, rate));
                 }
                 let blocks = blocks as usize;
                 if budget.is_some_and(|most| blocks > most) {
                     let (needed, limit) = (blocks * LINE_BYTES, bytes);
-                    return Err(BuildErrorKind::OverBudget { needed, limit });
+                    return Err(BuildError(BuildErrorKind::OverBudget { needed, limit }));
                 }
                 Ok((Layout { shape, blocks }, keys))
             }
@@ -168,16 +171,16 @@ impl Request {
             rates.fold(1.0, f64::min)
         };
         let one = least(with(self.lines.unwrap_or(1)));
-        match self.two_lines && self.lines.is_none() && self.words.is_none() {
+        match self.plans_lines() {
             true => one.min(least(with(2))),
             false => one,
         }
     }
 
     /// Fails if a setting has a value that no filter can have.
-    pub(crate) fn check(&self) -> Result<(), BuildErrorKind> {
+    pub(crate) fn check(&self) -> Result<(), BuildError> {
         if let Some(rate) = self.rate {
-            BuildError::check_rate(rate).map_err(|error| error.0)?;
+            BuildError::check_rate(rate)?;
         }
         let problem = match (self.words, self.lines) {
             (Some(words), _) if !WORDS_PER_KEY.iter().any(|&(w, _)| w == words) => {
@@ -192,11 +195,11 @@ impl Request {
             _ => None,
         };
         if let Some(problem) = problem {
-            return Err(BuildErrorKind::Setting(problem));
+            return Err(BuildError::new(problem));
         }
         match self.budget {
             Some(bytes) if bytes < LINE_BYTES => Err(small_budget(bytes, 1)),
-            Some(bytes) if bytes > isize::MAX as usize => Err(BuildErrorKind::OutOfMemory { bytes }),
+            Some(bytes) if bytes > isize::MAX as usize => Err(BuildError::out_of_memory(bytes)),
             _ => Ok(()),
         }
     }
@@ -212,7 +215,7 @@ impl Request {
     }
 
     /// The shape for `rate`, and the most keys per line at which it holds.
-    fn best_shape_for(&self, rate: f64) -> Result<(Shape, f64), BuildErrorKind> {
+    fn best_shape_for(&self, rate: f64) -> Result<(Shape, f64), BuildError> {
         let mut found = [None; WORDS_PER_KEY.len()];
         let mut best_load = 0.0;
         for (slot, models) in found.iter_mut().zip(self.candidates()) {
@@ -228,12 +231,12 @@ impl Request {
         }
         let limit = MAX_BITS_PER_KEY * self.cell.bits();
         if best_load * (limit as f64) < LINE_BITS as f64 {
-            return Err(BuildErrorKind::Unreachable {
+            return Err(BuildError(BuildErrorKind::Unreachable {
                 rate,
                 words: self.words,
                 lines: self.lines.filter(|&lines| lines > 1),
                 limit,
-            });
+            }));
         }
         let good_enough = |&(_, load): &(Shape, f64)| load * FEWER_WORDS_PRICE >= best_load;
         let fewest = found.into_iter().flatten().find(good_enough);
@@ -259,9 +262,9 @@ impl Request {
 }
 
 /// The error for a budget of fewer blocks than a key has lines.
-fn small_budget(bytes: usize, lines: usize) -> BuildErrorKind {
+fn small_budget(bytes: usize, lines: usize) -> BuildError {
     let least = if lines == 1 { "one block" } else { "two blocks" };
-    BuildErrorKind::Setting(format!(
+    BuildError::new(format!(
         "the memory budget of {bytes} bytes is less than {least} of {LINE_BYTES} bytes"
     ))
 }

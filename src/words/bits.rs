@@ -19,7 +19,7 @@
 //! to it. So if an insert happened before a lookup, coherence alone makes the lookup's load see the
 //! bits. It does not matter whether the insert wrote the bits or found them there.
 
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::BuildError;
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::WordBits;
 use crate::words::chunks::{as_chunks, as_chunks_mut};
@@ -48,11 +48,9 @@ impl<T: Word> OwnLines<T> {
     pub fn new(blocks: usize) -> Result<Self, BuildError> {
         assert!(blocks > 0, "a filter has at least one line");
         let words = blocks.checked_mul(LINE_WORDS).and_then(Words::new);
-        words.map(Self).ok_or_else(|| {
-            BuildError(BuildErrorKind::OutOfMemory {
-                bytes: blocks.saturating_mul(LINE_BYTES),
-            })
-        })
+        words
+            .map(Self)
+            .ok_or_else(|| BuildError::out_of_memory(blocks.saturating_mul(LINE_BYTES)))
     }
 
     /// Makes all words 0.

@@ -1,7 +1,7 @@
 //! The one builder: takes the number of keys and the rate, and passes them to the engine, which
 //! sizes itself. And the constructors of the types that have one.
 
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::traits::{Insert, Planned};
 use crate::funnel::Funnel;
@@ -276,8 +276,9 @@ pub(crate) fn from_keys<E: Planned + Insert, K: Funnel>(
         Ok(_) => Ok(filter),
         Err(error) => {
             let inserted = error.into().inserted();
-            let text = format!("the filter has room for only {inserted} of {len} keys");
-            Err(BuildError(BuildErrorKind::Setting(text)))
+            Err(BuildError::new(format!(
+                "the filter has room for only {inserted} of {len} keys"
+            )))
         }
     }
 }

@@ -6,7 +6,7 @@
 //! the number of blocks. So `f` neighbouring blocks, united, are the block that their keys would
 //! have filled. With two lines per key this holds in each half of the blocks.
 
-use crate::error::{BuildError, BuildErrorKind, IncompatibleError};
+use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Filter;
 use crate::filter::parts::lines::{Bloom, OwnWords, empty};
 use crate::filter::traits::{Engine, Union};
@@ -114,7 +114,7 @@ pub trait Sets: Engine + Union {
         let (blocks, of) = filter.engine.blocks_to_fold();
         if factor == 0 || blocks % factor != 0 {
             let problem = format!("the {blocks} blocks{of} cannot be folded by {factor}, which does not divide them");
-            return Err(BuildError(BuildErrorKind::Setting(problem)));
+            return Err(BuildError::new(problem));
         }
         replace(filter, factor, usize::max(filter.expected_keys() / factor, 1))
     }

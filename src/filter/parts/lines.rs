@@ -231,13 +231,8 @@ impl<W: OwnWords> Planned for Bloom<W> {
 
 /// The layout of such an engine, and the number of keys for which it is planned.
 pub(crate) fn plan<W: LineWords>(request: Request) -> Result<(Layout, usize), BuildError> {
-    let (cell, two_lines) = (W::CELL, W::CELL == Cell::Bit);
-    Request {
-        cell,
-        two_lines,
-        ..request
-    }
-    .solve()
+    let cell = W::CELL;
+    Request { cell, ..request }.solve()
 }
 
 impl<W: OwnWords> Union for Bloom<W> {

@@ -127,13 +127,10 @@ pub(crate) enum Refused {
 
 /// The shape and the number of buckets for what a builder was asked for, and the number of keys
 /// that they are for.
-fn solve<T: Slots>(
-    request: Request,
-    fingerprint_bits: Option<usize>,
-) -> Result<(T::Shape, usize, usize), BuildErrorKind> {
+fn solve<T: Slots>(request: Request, fingerprint_bits: Option<usize>) -> Result<(T::Shape, usize, usize), BuildError> {
     request.check()?;
     let shapes = match fingerprint_bits {
-        Some(bits) => slice::from_ref(shape_of::<T>(bits).map_err(BuildErrorKind::Setting)?),
+        Some(bits) => slice::from_ref(shape_of::<T>(bits).map_err(BuildError::new)?),
         None => T::SHAPES,
     };
     let (keys, budget) = (
@@ -154,20 +151,20 @@ fn solve<T: Slots>(
     let best = *best.expect("there are shapes");
     if (64 * T::WORDS) as f64 > MAX_BITS_PER_KEY as f64 * filled(&best) {
         let rate = rate.expect("without one the load is the planned one");
-        return Err(BuildErrorKind::Setting(format!(
+        return Err(BuildError::new(format!(
             "a false-positive rate of {rate:e} with {} of {} bits takes more than the limit of {MAX_BITS_PER_KEY} bits \
              per key",
             T::FINGERPRINTS,
             T::fingerprint_bits(best)
         )));
     }
-    let over_budget = |buckets| BuildErrorKind::OverBudget {
-        needed: bytes_of::<T>(buckets),
-        limit: request.budget.unwrap_or(0),
+    let over_budget = |buckets| {
+        let (needed, limit) = (bytes_of::<T>(buckets), request.budget.unwrap_or(0));
+        BuildError(BuildErrorKind::OverBudget { needed, limit })
     };
     match (keys, budget) {
         (_, Some(0)) => Err(over_budget(T::MULTIPLE)),
-        (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+        (None, None) => Err(BuildError(BuildErrorKind::NothingToSizeFor)),
         (None, Some(buckets)) => Ok((best, buckets, keys_in::<T>(best, buckets, load(best)).max(1))),
         (Some(keys), Some(buckets)) if request.rate.is_none() => {
             // The longest fingerprints that fit.
@@ -180,8 +177,7 @@ fn solve<T: Slots>(
         (Some(keys), limit) => {
             let buckets = buckets_for::<T>(best, keys, load(best));
             if buckets >= (isize::MAX as usize / (16 * T::WORDS)) as f64 {
-                let rate = T::rate_at(best, load(best));
-                return Err(BuildErrorKind::TooLarge { keys, rate });
+                return Err(BuildError::too_large(keys, T::rate_at(best, load(best))));
             }
             let buckets = buckets as usize;
             if limit.is_some_and(|limit| buckets > limit) {
@@ -361,7 +357,7 @@ impl<T: Slots> Planned for Bucketed<T> {
     type Options = Option<usize>;
 
     fn build(request: Request, fingerprint_bits: Option<usize>) -> Result<Self, BuildError> {
-        let (shape, buckets, expected_keys) = solve::<T>(request, fingerprint_bits).map_err(BuildError)?;
+        let (shape, buckets, expected_keys) = solve::<T>(request, fingerprint_bits)?;
         let table = empty(shape, buckets)?;
         Ok(Self { table, expected_keys })
     }

@@ -19,7 +19,7 @@
 //! | `moves` before a lookup | load `Acquire` | `count_move`, as above |
 //! | `moves` after it | load `Relaxed` | the lookup's loads are `Acquire` and pair with the `Release` that cleared the original. The move was counted before that, so this later load sees the count |
 
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::BuildError;
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering, wait};
 
@@ -46,7 +46,7 @@ impl Stripes {
     /// The stripes for a filter of this many words.
     pub(crate) fn new(filter_words: usize) -> Result<Self, BuildError> {
         let len = Self::number(filter_words);
-        let words = Words::new(len).ok_or(BuildError(BuildErrorKind::OutOfMemory { bytes: 8 * len }))?;
+        let words = Words::new(len).ok_or(BuildError::out_of_memory(8 * len))?;
         Ok(Self { words })
     }
 

@@ -413,18 +413,16 @@ impl Planned for Windowed {
             _ => {}
         }
         // The whole, before it is divided.
-        asked.check().map_err(BuildError)?;
+        asked.check()?;
         let is_full = matches!(options.rotation, Rotation::Full);
         let share = |keys: usize| keys.max(1).div_ceil(generations - 1);
         let sized_for = |share| if is_full { settings::sized_for(share) } else { share };
-        let best_that_fits = asked.rate.is_none() && asked.keys.is_some() && asked.budget.is_some();
         let one = Request {
             keys: asked.keys.map(|keys| sized_for(share(keys))),
             // The chance that one of several is wrong is a little less than the sum, 1% of it at a
             // rate of 2%.
-            rate: (!best_that_fits).then(|| asked.rate.unwrap_or(0.01) / generations as f64),
+            rate: (!asked.is_best_that_fits()).then(|| asked.rate.unwrap_or(0.01) / generations as f64),
             budget: asked.budget.map(|bytes| bytes / (generations + 1)),
-            two_lines: true,
             ..asked
         };
         let (layout, keys) = one.solve()?;

@@ -101,25 +101,17 @@ fn with_headroom(keys: usize) -> usize {
 impl Steps {
     /// Fails if no filter can grow so.
     pub(super) fn check(&self) -> Result<(), BuildError> {
-        let between_0_and_1 = |value| value > 0.0 && value < 1.0;
-        let wrong = if !between_0_and_1(self.rate) {
-            BuildErrorKind::Rate(self.rate)
-        } else if !between_0_and_1(self.ratio) {
-            BuildErrorKind::Setting(format!(
-                "tightening ratio {} is not between 0 and 1, both excluded",
-                self.ratio
-            ))
+        BuildError::check_rate(self.rate)?;
+        let problem = if !(self.ratio > 0.0 && self.ratio < 1.0) {
+            format!("tightening ratio {} is not between 0 and 1, both excluded", self.ratio)
         } else if !(1..=MAX_EXPANSION).contains(&self.expansion) {
-            BuildErrorKind::Setting(format!(
-                "an expansion of {} is not in 1 to {MAX_EXPANSION}",
-                self.expansion
-            ))
+            format!("an expansion of {} is not in 1 to {MAX_EXPANSION}", self.expansion)
         } else if self.max_layers == Some(0) {
-            BuildErrorKind::Setting("a filter of 0 layers holds nothing; 1 is the least".into())
+            "a filter of 0 layers holds nothing; 1 is the least".into()
         } else {
             return Ok(());
         };
-        Err(BuildError(wrong))
+        Err(BuildError::new(problem))
     }
 
     /// The most layers by the builder's limit.
@@ -166,7 +158,6 @@ impl Steps {
     fn request(&self) -> Request {
         Request {
             words: self.words,
-            two_lines: true,
             ..Request::default()
         }
     }
