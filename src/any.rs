@@ -555,10 +555,9 @@ impl AnyFilter {
     #[inline]
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        each!(self, filter => filter.statistics(), bits => Statistics {
-            fill_ratio: bits.len() as f64 / bits.bound().max(1) as f64,
-            len: bits.len() as usize,
-            false_positive_rate: 0.0,
+        each!(self, filter => filter.statistics(), bits => {
+            let len = bits.len();
+            Statistics::new(len as f64 / bits.bound().max(1) as f64, len as usize, 0.0)
         })
     }
 

@@ -232,19 +232,17 @@ impl<W: OwnWords> Sets for Bloom<W> {
 macro_rules! sets {
     ($filter:ident: $engine:ty $(, $estimates:ident)?) => {
         $crate::sets! { "lanebloom::", $filter for [S: $crate::hash::FilterHasher] $filter<S>;
-        $engine, "builder().memory_budget(bytes).build()" $(, $estimates)? }
+        $engine, "builder().memory_budget(bytes).build()" }
+        $($crate::sets! { $estimates "lanebloom::", $filter for [S: $crate::hash::FilterHasher] $filter<S>;
+        <$engine as $crate::internal::Sets> })?
     };
 
     ($krate:literal, $filter:ident: $engine:ty, $sized:literal, $other:literal, $says:literal) => {
         $crate::inserts! { extends $krate, $filter for [] $filter }
         $crate::inserts! { $krate, $filter for [] $filter, [] $filter; $engine => bool, usize, $crate::internal::into_ok; $says, "", "false" }
         $crate::unions! { $krate, $filter for [] $filter; $engine, "", $other }
-        $crate::sets! { $krate, $filter for [] $filter; $engine, $sized, estimates }
-    };
-
-    ($krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $engine:ty, $sized:literal, estimates) => {
-        $crate::sets! { $krate, $filter for [$($hashes)*] $target; $engine, $sized }
-        $crate::sets! { estimates $krate, $filter for [$($hashes)*] $target; <$engine as $crate::internal::Sets> }
+        $crate::sets! { $krate, $filter for [] $filter; $engine, $sized }
+        $crate::sets! { estimates $krate, $filter for [] $filter; <$engine as $crate::internal::Sets> }
     };
 
     (estimates $krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $($sets:tt)+) => {
@@ -259,8 +257,7 @@ macro_rules! sets {
                 "b.insert_all(40_000..80_000);",
                 "assert!(a.estimated_union_len(&b).unwrap().abs_diff(80_000) < 500);")]
             pub fn estimated_union_len(&self, other: &Self) -> Result<usize, $crate::IncompatibleError> {
-                let [_, _, either] = $($sets)+::estimated_lens(self, other)?;
-                Ok(either)
+                $($sets)+::estimated_lens(self, other).map(|[_, _, either]| either)
             }
 
             /// An estimate of the number of distinct keys that are in both filters: those of each
