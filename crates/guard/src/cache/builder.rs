@@ -98,41 +98,6 @@ pub struct CacheBuilder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
     options: Options<K::Owned, V>,
 }
 
-impl<K: Key + ?Sized, V: Value> CacheBuilder<K, V> {
-    fn new() -> Self {
-        let plan = FilterFactory {
-            expected_keys: 1_000_000,
-            make: keyed(0.01),
-        };
-        let options = Options {
-            name: String::from("default"),
-            capacity: 100_000,
-            weigher: None,
-            times: Times::default(),
-            time_to_idle: None,
-            expiry: None,
-            listener: None,
-            miss_memory: 32 << 20,
-            miss_time_to_live: Duration::from_secs(60),
-            load_limit: None,
-            load_timeout: None,
-            gather: None,
-        };
-        Self { plan, options }
-    }
-
-    /// The share of made-up keys that the filter lets through. Each of them costs a load, once per
-    /// [`miss_time_to_live`](Self::miss_time_to_live).
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.plan.make = keyed(rate);
-        self
-    }
-}
-
-fn keyed(rate: f64) -> MakeFilter<ConcurrentBloom<SipHash13>> {
-    Box::new(move |keys| Ok(keyed_filter(keys, rate)?))
-}
-
 impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// The name in metrics and traces.
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -600,6 +565,41 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
         };
         Ok(Cache(Arc::new(inner)))
     }
+}
+
+impl<K: Key + ?Sized, V: Value> CacheBuilder<K, V> {
+    fn new() -> Self {
+        let plan = FilterFactory {
+            expected_keys: 1_000_000,
+            make: keyed(0.01),
+        };
+        let options = Options {
+            name: String::from("default"),
+            capacity: 100_000,
+            weigher: None,
+            times: Times::default(),
+            time_to_idle: None,
+            expiry: None,
+            listener: None,
+            miss_memory: 32 << 20,
+            miss_time_to_live: Duration::from_secs(60),
+            load_limit: None,
+            load_timeout: None,
+            gather: None,
+        };
+        Self { plan, options }
+    }
+
+    /// The share of made-up keys that the filter lets through. Each of them costs a load, once per
+    /// [`miss_time_to_live`](Self::miss_time_to_live).
+    pub fn false_positive_rate(mut self, rate: f64) -> Self {
+        self.plan.make = keyed(rate);
+        self
+    }
+}
+
+fn keyed(rate: f64) -> MakeFilter<ConcurrentBloom<SipHash13>> {
+    Box::new(move |keys| Ok(keyed_filter(keys, rate)?))
 }
 
 impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
