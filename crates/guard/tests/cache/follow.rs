@@ -161,10 +161,11 @@ fn a_rebuild_that_began_before_a_blocking_feed_listens_leaves_the_cache_open() {
     assert!(cache.is_ready());
 }
 
-/// A feed before whose first `listen` another process writes.
-struct Late(Rows);
+/// A feed that tells nothing. Before it listens, another process writes.
+#[derive(Default)]
+struct Quiet(Rows);
 
-impl Feed<u64> for Late {
+impl Feed<u64> for Quiet {
     async fn listen(&mut self) -> Result<(), BoxError> {
         self.0.lock().unwrap().insert(100);
         Ok(())
@@ -182,7 +183,7 @@ async fn a_rebuild_between_follow_and_its_first_poll_leaves_the_cache_open() {
     let cache = builder().build(move |id| std::future::ready(loader(id))).unwrap();
     let mut blocking = source(&rows);
     let all = async move |keys: &mut Keys<'_, u64>| blocking(keys);
-    let following = cache.follow(Late(Arc::clone(&rows)), LONG, all);
+    let following = cache.follow(Quiet(Arc::clone(&rows)), LONG, all);
     let none = async |_: &mut Keys<'_, u64>| Ok(());
     cache.rebuild_now(none).await.unwrap();
     let following = tokio::spawn(following);
@@ -224,25 +225,13 @@ fn a_blocking_feed_that_is_silent_is_broken() {
     assert!(!cache.is_ready());
 }
 
-struct Never;
-
-impl Feed<u64> for Never {
-    async fn listen(&mut self) -> Result<(), BoxError> {
-        Ok(())
-    }
-
-    async fn next(&mut self) -> Result<Change<u64>, BoxError> {
-        std::future::pending().await
-    }
-}
-
 /// Nobody tells any more.
 #[tokio::test]
 async fn a_cache_opens_when_its_feed_is_followed_no_more() {
     let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     let cache = builder().build(read).unwrap();
     let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
-    let following = tokio::spawn(cache.follow(Never, LONG, all));
+    let following = tokio::spawn(cache.follow(Quiet::default(), LONG, all));
     until(|| cache.is_ready()).await;
     assert_eq!(cache.get(&3).await.unwrap(), None);
     following.abort();
@@ -277,7 +266,7 @@ async fn misses_serve_once_a_feed_is_heard() {
     let read = async |_| Ok::<Option<u64>, Infallible>(None);
     let cache = builder().build(read).unwrap();
     let hangs = async |_: &mut Keys<'_, u64>| std::future::pending().await;
-    let following = tokio::spawn(cache.follow(Never, LONG, hangs));
+    let following = tokio::spawn(cache.follow(Quiet::default(), LONG, hangs));
     while cache.stats().known_misses < 10 {
         assert_eq!(cache.get(&1).await.unwrap(), None);
         tokio::task::yield_now().await;

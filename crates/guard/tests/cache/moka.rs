@@ -81,21 +81,6 @@ fn with_held_load() -> (Blocking, Arc<[Barrier; 2]>) {
     (builder().build_blocking(read).unwrap(), barriers)
 }
 
-/// Other keys' loads are not cached either, and waiters get what they read.
-#[test]
-fn a_load_beside_an_invalidation_by_predicate_is_not_cached() {
-    let (cache, barriers) = with_held_load();
-    std::thread::scope(|scope| {
-        let early = scope.spawn(|| cache.get(&17));
-        barriers[0].wait();
-        assert_eq!(cache.invalidate_entries_if(|_, row| *row == 1), 0);
-        assert_eq!(cache.get(&17).unwrap(), Some(2));
-        barriers[1].wait();
-        assert_eq!(early.join().unwrap().unwrap(), Some(1));
-    });
-    assert_eq!(cache.peek(&17), Some(2));
-}
-
 /// Its row comes to moka after `clear`, in the epoch before.
 #[test]
 fn no_look_finds_the_row_of_a_load_from_before_a_clear() {

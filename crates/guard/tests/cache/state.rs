@@ -532,22 +532,3 @@ fn only_a_regular_file_is_restored() {
     restore(&link, "a symbolic link");
     assert!(path.exists());
 }
-
-/// The source of the rebuild under way has read the store before the row that nobody told.
-#[test]
-fn a_rebuild_under_way_does_not_close_a_reopened_cache() {
-    let cache = new(1000);
-    let during = cache.clone();
-    let source = move |keys: &mut Keys<'_, u64>| {
-        keys.insert_all(0..10)?;
-        during.reopen();
-        Ok(())
-    };
-    cache.rebuild_now(source).unwrap();
-    let report = cache.report();
-    assert!(report.is_open && !report.is_ready && admits(&cache, 5000));
-    let (_directory, path) = file();
-    assert!(!cache.save(&path).unwrap(), "it lacks keys");
-    cache.rebuild_now(keys(0..10)).unwrap();
-    assert!(!cache.report().is_open && admits(&cache, 9) && !admits(&cache, 5000));
-}
