@@ -2,6 +2,7 @@
 //! that came since.
 
 use crate::filter::{GuardFilter, admit_all};
+use crate::guard::CHUNK;
 use lanebloom::internal::OnceBox;
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13, StaticFilter, Statistics};
 #[cfg(lanebloom_loom)]
@@ -127,9 +128,6 @@ impl Layered {
         Some(has_room)
     }
 }
-
-/// Hashes that are looked up at a time: a multiple of 64.
-const CHUNK: usize = 1024;
 
 impl GuardFilter for Layered {
     #[inline]
