@@ -43,8 +43,9 @@ impl Caches<str> for Word {
         self.0.store(100 * epoch as usize + known, Ordering::Relaxed);
         self.1.store(0, Ordering::Relaxed);
     }
-    fn fall_back(&self, key: &str) -> Option<Entry<usize>> {
-        entry(self.1.load(Ordering::Relaxed)).or_else(|| self.get(key))
+    fn fall_back(&self, key: &str) -> Option<(usize, u64)> {
+        let entry = entry(self.1.load(Ordering::Relaxed)).or_else(|| self.get(key))?;
+        Some((entry.value?, entry.epoch))
     }
     fn forget(&self, _: &str) {
         self.0.store(0, Ordering::Relaxed);

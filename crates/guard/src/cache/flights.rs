@@ -104,8 +104,8 @@ pub(crate) trait Caches<K: ToOwned + ?Sized> {
     fn put(&self, key: &K, epoch: u64, value: Option<Self::Value>);
 
     /// After the load of `key` has failed: returns a value that [`get`](Self::get) no longer finds,
-    /// if it may serve instead.
-    fn fall_back(&self, key: &K) -> Option<Entry<Self::Value>>;
+    /// if it may serve instead, and its epoch.
+    fn fall_back(&self, key: &K) -> Option<(Self::Value, u64)>;
 
     /// Removes the entry of `key`.
     fn forget(&self, key: &K);
@@ -294,8 +294,8 @@ where
 
     /// The caller holds the lock, and the flight is in the table.
     fn fall_back(&self, key: &K, flight: &Flight<T>) -> Option<C::Value> {
-        let entry = self.caches.fall_back(key)?;
-        if entry.epoch == flight.epoch { entry.value } else { None }
+        let (value, epoch) = self.caches.fall_back(key)?;
+        (epoch == flight.epoch).then_some(value)
     }
 
     /// Leaves a flight, which this get entered, to the other gets. If it has not begun, the next

@@ -131,15 +131,11 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
         }
     }
 
-    fn fall_back(&self, key: &K) -> Option<Entry<V>> {
+    fn fall_back(&self, key: &K) -> Option<(V, u64)> {
         let ages = self.ages.as_ref()?;
         let Cached { value, epoch, .. } = self.values.get(key)?;
         ages.note_failed(key.to_owned());
-        Some(Entry {
-            epoch,
-            value: Some(value),
-            is_due: false,
-        })
+        Some((value, epoch))
     }
 
     fn forget(&self, key: &K) {
