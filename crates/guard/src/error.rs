@@ -49,13 +49,8 @@ impl RebuildError {
     }
 
     #[cfg(feature = "cache")]
-    pub(crate) fn unreadable(error: impl Into<BoxError>) -> Self {
-        Self(RebuildErrorKind::Keys(error.into().into()))
-    }
-
-    #[cfg(feature = "cache")]
-    pub(crate) fn panicked(payload: &(dyn std::any::Any + Send)) -> Self {
-        Self::unreadable(format!("a panic: {}", text_of_panic(payload)))
+    pub(crate) fn unreadable(error: BoxError) -> Self {
+        Self(RebuildErrorKind::Keys(error.into()))
     }
 
     /// Whether another rebuild of the same guard is under way.
@@ -109,6 +104,11 @@ impl Error for RebuildError {
             _ => None,
         }
     }
+}
+
+#[cfg(feature = "cache")]
+pub(crate) fn error_of_panic(payload: Box<dyn std::any::Any + Send>) -> BoxError {
+    format!("a panic: {}", text_of_panic(&*payload)).into()
 }
 
 #[cfg(feature = "cache")]

@@ -1,10 +1,10 @@
 //! The errors of loads and of builders.
 
 use crate::error::{BoxError, text_of_panic};
-use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 /// Why a load failed. Every get that waited for the load returns a clone.
@@ -30,6 +30,14 @@ pub struct LoadError(pub(super) LoadErrorKind);
 
 pub(super) type Loaded<V> = Result<Option<V>, LoadError>;
 
+/// The result of a loader's call, whose panic was caught.
+pub(super) fn loaded<T, E: Into<BoxError>>(caught: thread::Result<Result<T, E>>) -> Result<T, LoadError> {
+    match caught {
+        Ok(result) => result.map_err(|error| LoadError(LoadErrorKind::Failed(error.into().into()))),
+        Err(payload) => Err(LoadError(LoadErrorKind::Panicked(text_of_panic(&*payload).into()))),
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum LoadErrorKind {
     Failed(Arc<dyn Error + Send + Sync>),
@@ -45,14 +53,6 @@ pub(super) enum LoadErrorKind {
 }
 
 impl LoadError {
-    pub(crate) fn failed(error: impl Into<BoxError>) -> Self {
-        Self(LoadErrorKind::Failed(error.into().into()))
-    }
-
-    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
-        Self(LoadErrorKind::Panicked(text_of_panic(payload).into()))
-    }
-
     /// The loader's error, if it has this type.
     #[must_use]
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {

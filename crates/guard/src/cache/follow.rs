@@ -5,12 +5,11 @@
 use crate::cache::Cache;
 use crate::cache::feed::{BlockingFeed, Change, Feed};
 use crate::cache::future::{self, catch_panic};
-use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::schedule::pause;
 use crate::cache::store::{Key, Value};
 use crate::cache::sync::{self, Background, is_dropped};
-use crate::error::{BoxError, RebuildError, text_of_panic};
+use crate::error::{BoxError, error_of_panic};
 use crate::filter::GuardFilter;
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -49,18 +48,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             Change::Removed(key) => self.remove(&key),
             Change::Alive => {}
         }
-    }
-
-    /// The pause after a rebuild, before the next; `None` if the filter is filled. After a rebuild
-    /// that another task had begun before the feed broke, the cache is still open.
-    fn pause_unless_filled(
-        &self,
-        result: thread::Result<Result<Rebuilt, RebuildError>>,
-        attempts: &mut u32,
-    ) -> Option<Duration> {
-        let _ = self.unless_panicked(result);
-        *attempts += 1;
-        (!self.is_ready()).then(|| pause(LONGEST_PAUSE, *attempts))
     }
 }
 
@@ -186,9 +173,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
         let fill = async {
             let mut attempts = 0;
             while !self.is_ready() {
-                let result = catch_panic(self.rebuild_by(source, || false)).await;
-                if let Some(pause) = self.pause_unless_filled(result, &mut attempts) {
-                    tokio::time::sleep(pause).await;
+                let _ = self.unless_panicked(catch_panic(self.rebuild_by(source, || false)).await);
+                attempts += 1;
+                // Also after a rebuild that another task had begun before the feed broke.
+                if !self.is_ready() {
+                    tokio::time::sleep(pause(LONGEST_PAUSE, attempts)).await;
                 }
             }
             *failed = 0;
@@ -218,10 +207,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
 async fn unless_silent<T>(silence: Duration, told: impl Future<Output = Result<T, BoxError>>) -> Result<T, BoxError> {
     let is_silent = |_| Err(format!("it said nothing for {silence:?}").into());
     tokio::time::timeout(silence, told).await.unwrap_or_else(is_silent)
-}
-
-fn error_of_panic(payload: Box<dyn std::any::Any + Send>) -> BoxError {
-    format!("a panic: {}", text_of_panic(&*payload)).into()
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
@@ -358,10 +343,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
         while !self.is_ready() {
             let is_broken = || is_dropped(&mut broken);
             let rebuild = AssertUnwindSafe(|| self.rebuild_unless(&mut *source, is_broken));
-            let Some(pause) = self.pause_unless_filled(catch_unwind(rebuild), &mut attempts) else {
-                break;
-            };
-            if broken.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            let _ = self.unless_panicked(catch_unwind(rebuild));
+            attempts += 1;
+            let pause = pause(LONGEST_PAUSE, attempts);
+            if !self.is_ready() && broken.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                 return false;
             }
         }

@@ -3,12 +3,12 @@
 //! [`CacheBuilder::build`](crate::CacheBuilder::build) makes such a cache.
 
 use crate::as_key::AsKey;
-use crate::cache::error::{LoadError, Loaded};
+use crate::cache::error::{LoadError, Loaded, loaded};
 use crate::cache::flights::Asked;
 use crate::cache::gathering::{Added, Gathering};
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
-use crate::cache::landing::{FlightOf, Landing, keys_of, land_all};
+use crate::cache::landing::{FlightOf, Landing, Pending, keys_of, land_all};
 use crate::cache::loads::Load;
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
@@ -244,21 +244,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         load: impl Future<Output = Result<Option<V>, E>> + Send + 'static,
     ) -> Result<Option<V>, LoadError> {
         let key = key.borrow();
-        let mut load = Some(load);
-        let begin = |flight: &FlightOf<V>| match self.begin_flight(key, flight, Load::of_one()) {
-            Ok(landing) => match load.take() {
-                Some(load) => self.spawn(landing.load, async move {
-                    let loaded = landing.load.run(&landing.cache.0.limits, caught(load)).await;
-                    let _ = landing.land(loaded);
-                }),
-                None => self.spawn_loader(landing),
-            },
-            Err(load) => load,
-        };
         match self.look(key) {
             Lookup::Known(known) => Ok(known),
             Lookup::Due(value) => Ok(Some(self.refreshed(key, value))),
-            Lookup::Unknown(admission) => Box::pin(self.load(key, admission, begin)).await,
+            Lookup::Unknown(admission) => {
+                let mut load: Option<BoxFuture<'static, _>> = Some(Box::pin(async { caught(load).await }));
+                let begin = |flight: &FlightOf<V>| self.begin_alone(key, flight, &mut load);
+                Box::pin(self.load(key, admission, begin)).await
+            }
         }
     }
 
@@ -272,35 +265,32 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// The part of a get after a look that found nothing. `begin` begins its flight, if necessary,
     /// and returns the load that began it.
     async fn load(&self, key: &K, admission: Admission<'_>, begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
-        let flight = match self.ask(key) {
-            Asked::Known(known) => {
-                self.count_known(&known, admission);
-                return Ok(known);
-            }
-            Asked::Joined(flight) | Asked::New(flight) => flight,
-        };
-        let loaded = self.wait(key, flight, begin).await?;
-        admission.record(loaded.is_some());
-        Ok(loaded)
+        match self.ask(key, admission) {
+            Ok(pending) => self.wait(key, pending, begin).await,
+            Err(known) => Ok(known),
+        }
     }
 
     /// Waits for a flight, and begins it if no other get has.
-    async fn wait(&self, key: &K, mut flight: FlightOf<V>, mut begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
-        loop {
+    async fn wait(&self, key: &K, pending: Pending<'_, V>, mut begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
+        let mut flight = pending.flight;
+        let loaded = loop {
             let load = begin(&flight);
             let cycle = match load.awaited() {
                 Ok(wait) => {
                     let loaded = flight.result.wait().await.clone();
                     wait.end().await;
-                    return loaded;
+                    break loaded?;
                 }
                 Err(cycle) => cycle,
             };
             flight = match self.ask_again(key, &flight, cycle)? {
-                Asked::Known(known) => return Ok(known),
+                Asked::Known(known) => break known,
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
-        }
+        };
+        pending.admission.record(loaded.is_some());
+        Ok(loaded)
     }
 
     /// Returns `value` and begins a load of it behind. Outside of a runtime, it begins none.
@@ -315,7 +305,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// Adds the flight to the gathering batch, if there is one. Begins it otherwise.
     fn gather(&self, key: &K, flight: &FlightOf<V>, gathering: Option<&Arc<Gathering<K, V, F>>>) -> Load {
         let Some(gathering) = gathering else {
-            return self.begin_alone(key, flight);
+            return self.begin_alone(key, flight, &mut None);
         };
         // This panics outside of a runtime, so it comes first: others can still begin the flight.
         let runtime = Handle::current();
@@ -342,23 +332,23 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         load
     }
 
-    fn begin_alone(&self, key: &K, flight: &FlightOf<V>) -> Load {
-        match self.begin_flight(key, flight, Load::of_one()) {
-            Ok(landing) => self.spawn_loader(landing),
-            Err(load) => load,
-        }
-    }
-
-    fn spawn_loader(&self, landing: Landing<K, V, F>) -> Load {
-        let loader = Arc::clone(&self.loader);
-        self.spawn(landing.load, async move {
-            let load = loader.load(&landing.key);
-            let loaded = landing.load.run(&landing.cache.0.limits, load).await;
+    /// Begins the flight by a load of its own: the caller's, or else the loader's.
+    fn begin_alone(
+        &self,
+        key: &K,
+        flight: &FlightOf<V>,
+        of_caller: &mut Option<BoxFuture<'static, Option<V>>>,
+    ) -> Load {
+        let landing = match self.begin_flight(key, flight, Load::of_one()) {
+            Ok(landing) => landing,
+            Err(load) => return load,
+        };
+        let (load, loader, of_caller) = (landing.load, Arc::clone(&self.loader), of_caller.take());
+        let task = async move {
+            let read = of_caller.unwrap_or_else(|| loader.load(&landing.key));
+            let loaded = load.run(&landing.cache.0.limits, read).await;
             let _ = landing.land(loaded);
-        })
-    }
-
-    fn spawn(&self, load: Load, task: impl Future<Output = ()> + Send + 'static) -> Load {
+        };
         tokio::spawn(task.instrument(debug_span!("load", cache = self.0.name)));
         load
     }
@@ -397,13 +387,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         if self.loader.reads_many() {
             self.load_many(multi_get.begin_all());
         }
-        for wait in multi_get.waits.by_ref() {
-            let key = keys[wait.at].borrow();
-            let loaded = self
-                .wait(key, wait.flight, |flight| self.begin_alone(key, flight))
-                .await?;
-            wait.admission.record(loaded.is_some());
-            multi_get.rows[wait.at] = loaded;
+        for (at, pending) in multi_get.waits.by_ref() {
+            let key = keys[at].borrow();
+            let begin = |flight: &FlightOf<V>| self.begin_alone(key, flight, &mut None);
+            multi_get.rows[at] = self.wait(key, pending, begin).await?;
         }
         Ok(mem::take(&mut multi_get.rows))
     }
@@ -413,7 +400,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             self.load_many(self.begin_all(&flights));
         } else {
             for (key, flight) in &flights {
-                self.begin_alone(key, flight);
+                self.begin_alone(key, flight, &mut None);
             }
         }
     }
@@ -619,8 +606,5 @@ pub(crate) async fn catch_panic<T>(future: impl Future<Output = T>) -> thread::R
 }
 
 async fn caught<T, E: Into<BoxError>>(load: impl Future<Output = Result<T, E>>) -> Result<T, LoadError> {
-    match catch_panic(load).await {
-        Ok(result) => result.map_err(LoadError::failed),
-        Err(payload) => Err(LoadError::panicked(&*payload)),
-    }
+    loaded(catch_panic(load).await)
 }

@@ -44,10 +44,9 @@ pub(super) struct History {
     pub(super) read_at: Instant,
     /// Keys that the filter was planned for.
     pub(super) capacity: usize,
-    /// Whether a rebuild or a file has told how many keys the store has.
-    pub(super) has_keys: bool,
-    /// Keys in the store at the last rebuild, and the number of changes before it.
-    pub(super) keys: u64,
+    /// Keys in the store at the last rebuild, or by the restored file, and the number of changes
+    /// before.
+    pub(super) keys: Option<u64>,
     pub(super) inserted: u64,
     pub(super) removed: u64,
     /// Whether a feed is followed that is not heard: no rebuild may close the guard.
@@ -62,8 +61,7 @@ impl History {
             last: None,
             read_at: Instant::now(),
             capacity,
-            has_keys: false,
-            keys: 0,
+            keys: None,
             inserted: 0,
             removed: 0,
             is_unheard: false,

@@ -83,12 +83,11 @@ pub(super) fn land_all<K: Key + ?Sized, V: Value, F>(
     }
 }
 
-/// A row of a multi-get that waits for a flight.
-pub(super) struct PendingRow<'a, V> {
-    pub(super) at: usize,
+/// A get, or a row of a multi-get, that waits for a flight.
+pub(super) struct Pending<'a, V> {
     pub(super) admission: Admission<'a>,
     pub(super) flight: FlightOf<V>,
-    /// Whether this multi-get has entered the flight.
+    /// Whether this get has entered the flight.
     is_new: bool,
 }
 
@@ -98,7 +97,8 @@ pub(super) struct MultiGet<'a, K: Key + ?Sized, V: Value, F: GuardFilter, Q: Bor
     cache: &'a Cache<K, V, F>,
     keys: &'a [Q],
     pub(super) rows: Vec<Option<V>>,
-    pub(super) waits: vec::IntoIter<PendingRow<'a, V>>,
+    /// The rows that wait, by their indices.
+    pub(super) waits: vec::IntoIter<(usize, Pending<'a, V>)>,
     /// The indices of rows that should be refreshed.
     due: Vec<usize>,
 }
@@ -117,8 +117,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> MultiGet<'_, K, V,
     }
 
     fn new_flights(&self) -> impl Iterator<Item = (&K, FlightOf<V>)> {
-        let waits = self.waits.as_slice().iter().filter(|wait| wait.is_new);
-        waits.map(|wait| (self.keys[wait.at].borrow(), Arc::clone(&wait.flight)))
+        let new = self.waits.as_slice().iter().filter(|(_, pending)| pending.is_new);
+        new.map(|(at, pending)| (self.keys[*at].borrow(), Arc::clone(&pending.flight)))
     }
 }
 
@@ -167,15 +167,26 @@ impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
-    /// Joins the flight of `key`, or enters a new one, and counts it.
-    pub(super) fn ask(&self, key: &K) -> Asked<V, SetOnce<Loaded<V>>> {
-        let asked = self.0.flights.ask(key, None);
-        match &asked {
-            Asked::Known(_) => {}
-            Asked::Joined(_) => self.0.counts.add(1, |counts| &counts.joined),
-            Asked::New(_) => self.0.counts.add(1, |counts| &counts.loads),
+    /// Joins the flight of `key`, or enters a new one, and counts it. The error is what the caches
+    /// know by now, if they know the key.
+    pub(super) fn ask<'a>(&self, key: &K, admission: Admission<'a>) -> Result<Pending<'a, V>, Option<V>> {
+        let (flight, is_new) = match self.0.flights.ask(key, None) {
+            Asked::Known(known) => {
+                self.count_known(&known, admission);
+                return Err(known);
+            }
+            Asked::Joined(flight) => (flight, false),
+            Asked::New(flight) => (flight, true),
+        };
+        match is_new {
+            true => self.0.counts.add(1, |counts| &counts.loads),
+            false => self.0.counts.add(1, |counts| &counts.joined),
         }
-        asked
+        Ok(Pending {
+            admission,
+            flight,
+            is_new,
+        })
     }
 
     /// Ends the wait for a flight that goes on. Returns the old value, if there is one.
@@ -195,7 +206,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     pub(super) fn begin_flight(&self, key: &K, flight: &FlightOf<V>, load: Load) -> Result<Landing<K, V, F>, Load> {
         // The clone may panic, so it comes first: others can still begin the flight.
         let key = key.to_owned();
-        flight.begin(load.id()).map_err(Load::from_id)?;
+        flight.begin(load.0).map_err(Load)?;
         Ok(Landing {
             cache: self.clone(),
             key,
@@ -249,21 +260,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         });
         let mut waits = Vec::new();
         for (at, admission) in unknown {
-            let (flight, is_new) = match self.ask(keys[at].borrow()) {
-                Asked::Known(known) => {
-                    self.count_known(&known, admission);
-                    rows[at] = known;
-                    continue;
-                }
-                Asked::Joined(flight) => (flight, false),
-                Asked::New(flight) => (flight, true),
-            };
-            waits.push(PendingRow {
-                at,
-                admission,
-                flight,
-                is_new,
-            });
+            match self.ask(keys[at].borrow(), admission) {
+                Ok(pending) => waits.push((at, pending)),
+                Err(known) => rows[at] = known,
+            }
         }
         MultiGet {
             cache: self,

@@ -197,9 +197,9 @@ static WAITS: Mutex<Waits> = Mutex::new(BTreeMap::new());
 
 type Waits = BTreeMap<Load, Vec<Load>>;
 
-/// One call of a loader.
+/// One call of a loader, by its number: not 0, and odd for a call of `load_many`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Load(u64);
+pub(super) struct Load(pub(super) u64);
 
 impl Load {
     pub(super) fn of_one() -> Self {
@@ -215,15 +215,6 @@ impl Load {
 
     fn is_of_many(self) -> bool {
         self.0 & 1 == 1
-    }
-
-    /// Not 0.
-    pub(super) fn id(self) -> u64 {
-        self.0
-    }
-
-    pub(super) fn from_id(id: u64) -> Self {
-        Self(id)
     }
 
     /// Runs a load once it has a place. The timeout drops `load`.
@@ -294,10 +285,7 @@ impl Load {
             (current.scope.clone(), current.part.get())
         });
         let Ok((by, part)) = current else {
-            return Ok(Wait {
-                noted: None,
-                lent: None,
-            });
+            return Ok(Wait::default());
         };
         let mut waits = waits();
         if leads(&waits, self, by.load, |_| true) {
@@ -337,7 +325,8 @@ fn leads(waits: &Waits, from: Load, to: Load, through: impl Fn(Load) -> bool) ->
     false
 }
 
-/// A load's wait for another.
+/// A load's wait for another; of a get outside of loads, nothing.
+#[derive(Default)]
 pub(super) struct Wait {
     noted: Option<(Load, Load)>,
     lent: Option<Lent>,

@@ -190,7 +190,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         let measured = measurement.of(&filter);
         drop(measurement);
         if let Some(filter) = measured {
-            if self.history().has_keys {
+            if self.history().keys.is_some() {
                 let keys = self.known_keys(filter.len);
                 let help = "Keys in the store, as far as known";
                 gauge("lanebloom_guard_keys", keys as f64, Unit::Count, help);

@@ -5,7 +5,7 @@ use crate::cache::history::{History, Rebuilt};
 use crate::cache::keys::Keys;
 use crate::cache::measurement::aside;
 use crate::cache::store::{Key, Value};
-use crate::error::{BoxError, RebuildError, RebuildErrorKind};
+use crate::error::{BoxError, RebuildError, RebuildErrorKind, error_of_panic};
 use crate::filter::GuardFilter;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -38,8 +38,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         let history = self.history();
         let inserted = inserted.saturating_sub(history.inserted);
         let removed = removed.saturating_sub(history.removed);
-        let keys = (history.keys + inserted).saturating_sub(removed);
-        keys.min(history.keys.max(in_filter as u64))
+        let counted = history.keys.unwrap_or(0);
+        let keys = (counted + inserted).saturating_sub(removed);
+        keys.min(counted.max(in_filter as u64))
     }
 
     /// Records a restored filter, which another process saved `age` ago. `in_filter` is the
@@ -49,8 +50,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         if let Some(at) = Instant::now().checked_sub(age) {
             history.read_at = at;
         }
-        (history.keys, history.capacity) = (keys.min(in_filter as u64), capacity);
-        history.has_keys = true;
+        (history.keys, history.capacity) = (Some(keys.min(in_filter as u64)), capacity);
     }
 
     /// The capacity with room for a quarter more keys than there are. `in_filter` is the filter's
@@ -141,7 +141,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         let mut history = self.history();
         history.last = Some((Instant::now(), rebuilt));
         (history.read_at, history.capacity) = (began, capacity);
-        (history.has_keys, history.keys) = (true, keys as u64);
+        history.keys = Some(keys as u64);
         (history.inserted, history.removed) = (inserted, removed);
         Ok(Ok(rebuilt))
     }
@@ -167,7 +167,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         result: thread::Result<Result<Rebuilt, RebuildError>>,
     ) -> Result<Rebuilt, RebuildError> {
         result.unwrap_or_else(|payload| {
-            let result = Err(RebuildError::panicked(&*payload));
+            let result = Err(RebuildError::unreadable(error_of_panic(payload)));
             self.note(&result);
             result
         })

@@ -3,11 +3,11 @@
 //! [`CacheBuilder::build_blocking`](crate::CacheBuilder::build_blocking) makes such a cache.
 
 use crate::as_key::AsKey;
-use crate::cache::error::{LoadError, Loaded};
+use crate::cache::error::{LoadError, Loaded, loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
-use crate::cache::landing::{FlightOf, Landing, keys_of, land_all};
+use crate::cache::landing::{FlightOf, Landing, Pending, keys_of, land_all};
 use crate::cache::limits::{block_on, block_on_for};
 use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
@@ -126,7 +126,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     ///
     /// Fails if the load fails, in this thread or in another.
     pub fn get<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
-        self.get_by(key.borrow(), |key| self.loader.load(key))
+        let key = key.borrow();
+        self.answer(self.look(key), key, |key| self.loader.load(key))
     }
 
     /// [`get`](Self::get) of a key in another form, as [its
@@ -195,20 +196,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         key: &Q,
         load: impl FnOnce() -> Result<Option<V>, E>,
     ) -> Result<Option<V>, LoadError> {
-        let mut load = Some(load);
-        self.get_by(key.borrow(), |key| match load.take() {
+        let (key, mut load) = (key.borrow(), Some(load));
+        self.answer(self.look(key), key, |key| match load.take() {
             Some(load) => caught(load),
             None => self.loader.load(key),
         })
     }
 
-    /// A get whose load is `load`, if one is necessary.
-    #[inline]
-    fn get_by(&self, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
-        self.answer(self.look(key), key, load)
-    }
-
-    /// The part of a get after the look.
+    /// The part of a get after the look: its load is `load`, if one is necessary.
     #[inline]
     fn answer(&self, known: Lookup<'_, V>, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         let admission = match known {
@@ -221,41 +216,38 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             }
             Lookup::Unknown(admission) => admission,
         };
-        let flight = match self.ask(key) {
-            Asked::Known(known) => {
-                self.count_known(&known, admission);
-                return Ok(known);
-            }
-            Asked::Joined(flight) | Asked::New(flight) => flight,
-        };
-        let loaded = self.wait(key, flight, load)?;
-        admission.record(loaded.is_some());
-        Ok(loaded)
+        match self.ask(key, admission) {
+            Ok(pending) => self.wait(key, pending, load),
+            Err(known) => Ok(known),
+        }
     }
 
     /// Loads the row of a flight if no other thread does, or waits for it.
-    fn wait(&self, key: &K, mut flight: FlightOf<V>, mut load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
-        loop {
+    fn wait(&self, key: &K, pending: Pending<'_, V>, mut load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
+        let mut flight = pending.flight;
+        let loaded = loop {
             let begun_by = match self.begin_flight(key, &flight, Load::of_one()) {
-                Ok(landing) => return self.load(&landing, &mut load),
+                Ok(landing) => break self.load(&landing, &mut load)?,
                 Err(load) => load,
             };
             let cycle = match begun_by.awaited_blocking() {
                 Ok(wait) => {
                     let loaded = block_on_for(flight.result.wait(), self.0.limits.timeout);
                     wait.end_blocking();
-                    return match loaded {
-                        Ok(loaded) => loaded.clone(),
-                        Err(timeout) => self.give_up(key, &flight, timeout),
+                    break match loaded {
+                        Ok(loaded) => loaded.clone()?,
+                        Err(timeout) => self.give_up(key, &flight, timeout)?,
                     };
                 }
                 Err(cycle) => cycle,
             };
             flight = match self.ask_again(key, &flight, cycle)? {
-                Asked::Known(known) => return Ok(known),
+                Asked::Known(known) => break known,
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
-        }
+        };
+        pending.admission.record(loaded.is_some());
+        Ok(loaded)
     }
 
     /// Runs the load of a flight.
@@ -297,10 +289,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         if self.loader.reads_many() {
             self.load_many(multi_get.begin_all());
         }
-        for wait in multi_get.waits.by_ref() {
-            let loaded = self.wait(keys[wait.at].borrow(), wait.flight, |key| self.loader.load(key))?;
-            wait.admission.record(loaded.is_some());
-            multi_get.rows[wait.at] = loaded;
+        for (at, pending) in multi_get.waits.by_ref() {
+            multi_get.rows[at] = self.wait(keys[at].borrow(), pending, |key| self.loader.load(key))?;
         }
         Ok(mem::take(&mut multi_get.rows))
     }
@@ -441,8 +431,25 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 }
 
 /// A thread that rebuilds a cache on a schedule or applies a feed to it; made by
-/// [`GuardedCache::rebuild_every`] and [`GuardedCache::follow`], whose examples stop it. It ends
-/// some time after this is dropped.
+/// [`GuardedCache::rebuild_every`] and [`GuardedCache::follow`]. It ends some time after this is
+/// dropped.
+///
+/// ```
+/// use lanebloom_guard::sync::{Background, GuardedCache};
+/// use std::{sync::Arc, time::Duration};
+///
+/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+/// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+/// let ids = Arc::new([1, 2, 3]);
+/// let of_source = Arc::clone(&ids);
+/// let hour = Duration::from_secs(3600);
+/// let rebuilds: Background =
+///     cache.rebuild_every(hour, move |keys| Ok(keys.insert_all(*of_source)?));
+/// assert_eq!(Arc::strong_count(&ids), 2); // the thread has the source
+/// rebuilds.stop();
+/// assert_eq!(Arc::strong_count(&ids), 1); // the thread has ended
+/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// ```
 #[must_use = "the thread ends when this is dropped"]
 #[derive(Debug)]
 pub struct Background {
@@ -461,8 +468,8 @@ impl Background {
     }
 
     /// Ends the thread and waits for its end. A running rebuild stops at its next batch, and the
-    /// old filter stays. A feed ends with its next change, or after its `silence`. The examples of
-    /// [`GuardedCache::rebuild_every`] and [`GuardedCache::follow`] call it.
+    /// old filter stays. A feed ends with its next change, or after its `silence`. See the [example
+    /// above](Self).
     pub fn stop(self) {
         drop(self._stop);
         // The thread never panics.
@@ -570,8 +577,5 @@ impl<K: Key + ?Sized, V, L: Loader<K, V>> AnyLoader<K, V> for L {
 }
 
 fn caught<T, E: Into<BoxError>>(load: impl FnOnce() -> Result<T, E>) -> Result<T, LoadError> {
-    match catch_unwind(AssertUnwindSafe(load)) {
-        Ok(result) => result.map_err(LoadError::failed),
-        Err(payload) => Err(LoadError::panicked(&*payload)),
-    }
+    loaded(catch_unwind(AssertUnwindSafe(load)))
 }
