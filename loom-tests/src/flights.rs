@@ -289,7 +289,7 @@ impl Cache {
     /// A get of a row that is due: it answers with it, and begins a load.
     fn refresh(&self) -> Option<usize> {
         let known = self.flights.current(self.flights.caches.get(KEY));
-        if let Some(flight) = self.flights.refresh(KEY) {
+        if let Some((_, flight)) = self.flights.refresh(KEY) {
             assert!(flight.begin(1).is_ok());
             self.load(&flight);
         }

@@ -244,9 +244,9 @@ where
         })
     }
 
-    /// Enters a flight for a key whose entry is due, unless there is one. It waits for no other
-    /// thread: if the lock is taken, a later lookup enters the flight.
-    pub(crate) fn refresh(&self, key: &K) -> Option<Arc<Flight<T>>> {
+    /// Enters a flight for a key whose entry is due, unless there is one, and returns it with the
+    /// key. It waits for no other thread: if the lock is taken, a later lookup enters the flight.
+    pub(crate) fn refresh(&self, key: &K) -> Option<(K::Owned, Arc<Flight<T>>)> {
         let mut flights = match self.shard(key).try_lock() {
             Ok(flights) => flights,
             // As in `lock`.
@@ -260,8 +260,10 @@ where
             return None;
         }
         let flight = Arc::new(Flight::new(epoch));
+        // Both clones before the insert, since each may panic.
+        let owned = key.to_owned();
         flights.insert(key.to_owned(), Arc::clone(&flight));
-        Some(flight)
+        Some((owned, flight))
     }
 
     /// Ends a flight whose load returned `found`.

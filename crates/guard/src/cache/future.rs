@@ -8,7 +8,7 @@ use crate::cache::flights::Asked;
 use crate::cache::gathering::{Added, Gathering};
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
-use crate::cache::landing::{FlightOf, Landing, Pending, keys_of, land_all};
+use crate::cache::landing::{FlightOf, Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::loads::Load;
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
@@ -295,9 +295,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 
     /// Returns `value` and begins a load of it behind. Outside of a runtime, it begins none.
     fn refreshed(&self, key: &K, value: V) -> V {
-        let flight = Handle::try_current().ok().and_then(|_| self.enter_refresh(key));
-        if let Some(flight) = flight {
-            self.gather(key, &flight, self.gathering.as_ref());
+        let refresh = Handle::try_current().ok().and_then(|_| self.enter_refresh(key));
+        if let Some(refresh) = refresh {
+            self.gather(key, &refresh.flight, self.gathering.as_ref());
         }
         value
     }
@@ -382,7 +382,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     pub async fn get_many<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut multi_get = self.ask_many(keys);
         if Handle::try_current().is_ok() {
-            self.refresh_many(multi_get.refreshes());
+            self.refresh_many(&multi_get.refreshes());
         }
         if self.loader.reads_many() {
             self.load_many(multi_get.begin_all());
@@ -395,12 +395,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         Ok(mem::take(&mut multi_get.rows))
     }
 
-    fn refresh_many(&self, flights: Vec<(&K, FlightOf<V>)>) {
-        if self.loader.reads_many() && flights.len() > 1 {
-            self.load_many(self.begin_all(&flights));
+    fn refresh_many(&self, refreshes: &[Refresh<K, V, F>]) {
+        if self.loader.reads_many() && refreshes.len() > 1 {
+            self.load_many(self.begin_refreshes(refreshes));
         } else {
-            for (key, flight) in &flights {
-                self.begin_alone(key, flight, &mut None);
+            for refresh in refreshes {
+                self.begin_alone(refresh.key.borrow(), &refresh.flight, &mut None);
             }
         }
     }

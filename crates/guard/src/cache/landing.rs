@@ -83,6 +83,20 @@ pub(super) fn land_all<K: Key + ?Sized, V: Value, F>(
     }
 }
 
+/// The flight of a refresh, which any get may begin. If the value is dropped before, the flight
+/// ends, and a later get enters another one.
+pub(super) struct Refresh<K: Key + ?Sized, V: Value, F> {
+    cache: Cache<K, V, F>,
+    pub(super) key: K::Owned,
+    pub(super) flight: FlightOf<V>,
+}
+
+impl<K: Key + ?Sized, V: Value, F> Drop for Refresh<K, V, F> {
+    fn drop(&mut self) {
+        self.cache.leave(self.key.borrow(), &self.flight);
+    }
+}
+
 /// A get, or a row of a multi-get, that waits for a flight.
 pub(super) struct Pending<'a, V> {
     pub(super) admission: Admission<'a>,
@@ -106,33 +120,37 @@ pub(super) struct MultiGet<'a, K: Key + ?Sized, V: Value, F: GuardFilter, Q: Bor
 impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> MultiGet<'_, K, V, F, Q> {
     /// Begins all new flights by one load.
     pub(super) fn begin_all(&self) -> (Load, Vec<Landing<K, V, F>>) {
-        self.cache.begin_all(&Vec::from_iter(self.new_flights()))
+        self.cache.begin_all(self.new_flights().collect())
     }
 
     /// Enters flights for the rows that should be refreshed, except where one is running.
-    pub(super) fn refreshes(&self) -> Vec<(&K, FlightOf<V>)> {
+    pub(super) fn refreshes(&self) -> Vec<Refresh<K, V, F>> {
         let keys = self.due.iter().map(|at| self.keys[*at].borrow());
-        keys.filter_map(|key| Some((key, self.cache.enter_refresh(key)?)))
-            .collect()
+        keys.filter_map(|key| self.cache.enter_refresh(key)).collect()
     }
 
-    fn new_flights(&self) -> impl Iterator<Item = (&K, FlightOf<V>)> {
+    fn new_flights(&self) -> impl Iterator<Item = (&K, &FlightOf<V>)> {
         let new = self.waits.as_slice().iter().filter(|(_, pending)| pending.is_new);
-        new.map(|(at, pending)| (self.keys[*at].borrow(), Arc::clone(&pending.flight)))
+        new.map(|(at, pending)| (self.keys[*at].borrow(), &pending.flight))
     }
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for MultiGet<'_, K, V, F, Q> {
     fn drop(&mut self) {
         for (key, flight) in self.new_flights() {
-            // As for a landing. The flight stays in the table, and the next get that asks begins
-            // it.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.cache.0.flights.leave(key, &flight)));
+            self.cache.leave(key, flight);
         }
     }
 }
 
 impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
+    /// Leaves a flight to other gets, unless it has begun.
+    fn leave(&self, key: &K, flight: &FlightOf<V>) {
+        // As for a landing. The flight stays in the table then, and the next get that asks begins
+        // it.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.flights.leave(key, flight)));
+    }
+
     fn note_ended(&self, has_failed: bool) {
         if let Some(ages) = &self.0.flights.caches.ages {
             ages.note_ended(has_failed);
@@ -196,10 +214,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     }
 
     /// Enters a flight for a row that should be refreshed, unless one is running.
-    pub(super) fn enter_refresh(&self, key: &K) -> Option<FlightOf<V>> {
-        let flight = self.0.flights.refresh(key)?;
+    pub(super) fn enter_refresh(&self, key: &K) -> Option<Refresh<K, V, F>> {
+        let (key, flight) = self.0.flights.refresh(key)?;
         self.0.counts.add(1, |counts| &counts.refreshes);
-        Some(flight)
+        Some(Refresh {
+            cache: self.clone(),
+            key,
+            flight,
+        })
     }
 
     /// Begins the flight with `load`. If it has begun, the error is the load that began it.
@@ -216,15 +238,21 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     }
 
     /// Begins all flights that have not begun, with one load.
-    pub(super) fn begin_all(&self, flights: &[(&K, FlightOf<V>)]) -> (Load, Vec<Landing<K, V, F>>) {
+    pub(super) fn begin_all(&self, flights: Vec<(&K, &FlightOf<V>)>) -> (Load, Vec<Landing<K, V, F>>) {
         let load = match flights.len() {
             0 | 1 => Load::of_one(),
             _ => Load::of_many(),
         };
         let begun = flights
-            .iter()
+            .into_iter()
             .filter_map(|(key, flight)| self.begin_flight(key, flight, load).ok());
         (load, begun.collect())
+    }
+
+    /// [`begin_all`](Self::begin_all) of refreshes.
+    pub(super) fn begin_refreshes(&self, refreshes: &[Refresh<K, V, F>]) -> (Load, Vec<Landing<K, V, F>>) {
+        let flights = refreshes.iter().map(|refresh| (refresh.key.borrow(), &refresh.flight));
+        self.begin_all(flights.collect())
     }
 
     /// Decides what to do instead of waiting for a flight that waits for this caller. If a load of

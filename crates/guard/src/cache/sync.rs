@@ -7,7 +7,7 @@ use crate::cache::error::{LoadError, Loaded, loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
-use crate::cache::landing::{FlightOf, Landing, Pending, keys_of, land_all};
+use crate::cache::landing::{Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::limits::{block_on, block_on_for};
 use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
@@ -24,7 +24,7 @@ use std::hash::Hash;
 use std::mem;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SendError, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -71,11 +71,11 @@ pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13
     cache: Cache<K, V, F>,
     loader: Arc<dyn AnyLoader<K, V>>,
     /// The channel to the refreshing thread, which the first refresh starts.
-    refreshes: Arc<OnceLock<Sender<Refreshes<K, V>>>>,
+    refreshes: Arc<OnceLock<Sender<Refreshes<K, V, F>>>>,
 }
 
-/// Keys to refresh, and their flights, which any get may begin meanwhile.
-type Refreshes<K, V> = Vec<(<K as ToOwned>::Owned, FlightOf<V>)>;
+/// The refreshes of a get.
+type Refreshes<K, V, F> = Vec<Refresh<K, V, F>>;
 
 impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
     pub(super) fn new(cache: Cache<K, V, F>, loader: impl Loader<K, V>) -> Self {
@@ -209,9 +209,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let admission = match known {
             Lookup::Known(known) => return Ok(known),
             Lookup::Due(value) => {
-                if let Some(flight) = self.enter_refresh(key) {
-                    self.refresh(vec![(key, flight)]);
-                }
+                self.refresh(self.enter_refresh(key).into_iter().collect());
                 return Ok(Some(value));
             }
             Lookup::Unknown(admission) => admission,
@@ -296,31 +294,24 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// Sends keys to the refreshing thread. The first call starts it.
-    fn refresh(&self, flights: Vec<(&K, FlightOf<V>)>) {
-        if flights.is_empty() {
-            return;
-        }
-        let refreshes = self.refreshes.get_or_init(|| self.start_refreshing());
-        let owned = |(key, flight): (&K, _)| (key.to_owned(), flight);
-        if let Err(SendError(flights)) = refreshes.send(flights.into_iter().map(owned).collect()) {
-            // The thread does not run: gets load the keys once they have expired.
-            for (key, flight) in &flights {
-                self.0.flights.leave(key.borrow(), flight);
-            }
+    fn refresh(&self, refreshes: Refreshes<K, V, F>) {
+        if !refreshes.is_empty() {
+            // If the thread does not run, gets load the keys once they have expired.
+            let _ = self.refreshes.get_or_init(|| self.start_refreshing()).send(refreshes);
         }
     }
 
     /// The thread ends with the last clone of this cache, which holds the other end of the channel.
-    fn start_refreshing(&self) -> Sender<Refreshes<K, V>> {
-        let (sender, receiver) = mpsc::channel::<Refreshes<K, V>>();
+    fn start_refreshing(&self) -> Sender<Refreshes<K, V, F>> {
+        let (sender, receiver) = mpsc::channel::<Refreshes<K, V, F>>();
         let cache = Self {
             refreshes: Arc::default(),
             ..self.clone()
         };
         let refresh = move || {
-            for flights in receiver {
+            for refreshes in receiver {
                 // A key's `Clone` may panic.
-                let _ = catch_unwind(AssertUnwindSafe(|| cache.refresh_here(&flights)));
+                let _ = catch_unwind(AssertUnwindSafe(|| cache.refresh_here(&refreshes)));
             }
         };
         let thread = thread::Builder::new().name(String::from("lanebloom-refresh"));
@@ -330,13 +321,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         sender
     }
 
-    fn refresh_here(&self, flights: &Refreshes<K, V>) {
-        if self.loader.reads_many() && flights.len() > 1 {
-            let flights = flights.iter().map(|(key, flight)| (key.borrow(), Arc::clone(flight)));
-            self.load_many(self.begin_all(&Vec::from_iter(flights)));
+    fn refresh_here(&self, refreshes: &[Refresh<K, V, F>]) {
+        if self.loader.reads_many() && refreshes.len() > 1 {
+            self.load_many(self.begin_refreshes(refreshes));
         } else {
-            for (key, flight) in flights {
-                if let Ok(landing) = self.begin_flight(key.borrow(), flight, Load::of_one()) {
+            for refresh in refreshes {
+                if let Ok(landing) = self.begin_flight(refresh.key.borrow(), &refresh.flight, Load::of_one()) {
                     let _ = self.load(&landing, |key| self.loader.load(key));
                 }
             }

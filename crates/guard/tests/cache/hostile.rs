@@ -2,7 +2,7 @@
 //! intervals without end.
 
 use crate::common::limit_time;
-use crate::gets::{builder, read, runtime, tasks};
+use crate::gets::{builder, read, runtime, tasks, until_blocking};
 use lanebloom::{Funnel, Sink};
 use lanebloom_guard::{Keys, LoadError, future::GuardedCache, sync};
 use std::convert::Infallible;
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
+use tokio::task::yield_now;
 
 /// The store's rows are gone, so that every key of the filter is a miss.
 fn misses(builder: lanebloom_guard::CacheBuilder<str, u32>) -> sync::GuardedCache<str, u32> {
@@ -168,6 +169,43 @@ fn a_key_whose_clone_panics_leaves_no_load_behind() {
         assert_eq!(got.unwrap(), Some(17), "{clones}");
         let got = runtime.block_on(cache.get_many(&keys));
         assert_eq!(got.unwrap(), [Some(17), Some(18)], "{clones}");
+    }
+}
+
+/// A refresh that could not begin is not in the way of the next one.
+#[test]
+fn a_key_whose_clone_panics_is_refreshed_later() {
+    let fuse = Fuse::new();
+    let builder = || GuardedCache::<Fragile, u64>::builder().refresh_after_write(Duration::ZERO);
+    let keys = [17, 18].map(|id| Fragile(id, fuse.clone()));
+    let read = |key: Fragile| Ok::<_, Infallible>(Some(key.0));
+    let blocking = builder().build_blocking(read).unwrap();
+    let awaited = builder().build(async |key: Fragile| Ok::<_, Infallible>(Some(key.0)));
+    let (awaited, runtime) = (awaited.unwrap(), runtime());
+    for clones in 1..CLONES {
+        for key in &keys {
+            blocking.insert_value(key, 1);
+            awaited.insert_value(key, 1);
+        }
+        let failed = [blocking.stats().failed, awaited.stats().failed];
+        fuse.set(clones);
+        let _ = catch_unwind(AssertUnwindSafe(|| blocking.get_many(&keys)));
+        // The thread that refreshes clones them too.
+        thread::sleep(Duration::from_millis(2));
+        fuse.set(clones);
+        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(awaited.get_many(&keys))));
+        fuse.set(Fuse::LONG);
+        for key in &keys {
+            // A load that failed is tried again in a second.
+            until_blocking(|| blocking.get(key).unwrap() == Some(key.0) || blocking.stats().failed > failed[0]);
+            until_blocking(|| {
+                let row = runtime.block_on(async {
+                    yield_now().await;
+                    awaited.get(key).await
+                });
+                row.unwrap() == Some(key.0) || awaited.stats().failed > failed[1]
+            });
+        }
     }
 }
 
