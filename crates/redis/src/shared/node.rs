@@ -459,11 +459,8 @@ impl Worker {
         let mut pause = control.lag_limit.pause(self.interval);
         let mut failures = 0;
         while let Some(asked) = control.wait(pause) {
-            if let Some(filling) = self.side.filling() {
-                control.lock().fill.tell(filling);
-            }
             let began = Instant::now();
-            let result = self.try_pass(&|| control.ended());
+            let result = self.try_pass(control, &|| control.ended());
             match &result {
                 Ok(()) => failures = 0,
                 Err(error) if error.kind() == Kind::Ended => break,
@@ -477,13 +474,16 @@ impl Worker {
         }
         if failures == 0 && !control.lock().pushed {
             let end = Instant::now() + self.timeout;
-            let _ = self.try_pass(&|| Instant::now() > end);
+            let _ = self.try_pass(control, &|| Instant::now() > end);
         }
     }
 
     /// A pass in the background. The caller's code in it, a window's clock and the cloning of a
     /// hasher, may panic: that becomes an error like others.
-    fn try_pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+    fn try_pass(&mut self, control: &Control, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        if let Some(filling) = self.side.filling() {
+            control.lock().fill.tell(filling);
+        }
         let result = panic::catch_unwind(AssertUnwindSafe(|| self.pass(ended)));
         result.unwrap_or_else(|panic| {
             self.side.forget();

@@ -107,6 +107,22 @@ fn a_source_that_fails_leaves_the_set_to_another() {
     closes_with_all_keys(&one);
 }
 
+/// The last pass of a node ends its lease, wherever the node's thread was.
+#[test]
+fn a_node_that_is_dropped_after_its_source_failed_leaves_the_set_to_another() {
+    let redis = server!();
+    let node = open_node(&redis);
+    let failed = node.fill_once(PATIENCE, |_| {
+        // From here on until the node is dropped, the thread waits for the server.
+        redis.ask::<()>(&["CLIENT", "PAUSE", "500", "ALL"]);
+        thread::sleep(Duration::from_millis(100));
+        Err("no store")
+    });
+    assert!(failed.unwrap_err().is_source());
+    drop(node);
+    wait_until(|| fields(&redis) == [None, None, None]);
+}
+
 #[test]
 fn a_killed_filler_is_replaced() {
     let redis = server!();
