@@ -176,6 +176,9 @@ impl<S: KeyHasher> SharedSet<S> {
     /// Fails if `expected_keys` is more than 1024 times those of `connect_set`, or if the server
     /// did not take it within `timeout`. In the latter case the generation may begin later.
     pub fn rebuild(&self, expected_keys: usize, timeout: Duration) -> Result<(), SharedError> {
-        self.node.rebuild(expected_keys as u64, timeout)
+        let keys = expected_keys as u64;
+        // Here, since the thread would ask for it again in every pass.
+        self.filter.check_keys(keys)?;
+        self.node.rebuild(keys, timeout)
     }
 }

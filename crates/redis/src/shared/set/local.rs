@@ -1,6 +1,7 @@
 //! [`LocalSet`]: the generations of a [`SharedSet`](super::SharedSet) in this process, and the log
 //! of inserts. Callers read and insert; the background thread replaces the list and takes the log.
 
+use crate::error::SharedError;
 use crate::shared::replica::Id;
 use lanebloom::internal::Swap;
 use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, Statistics};
@@ -44,6 +45,8 @@ pub struct LocalSet<S = Murmur3> {
     /// The newest is the last one. The older ones are there until it is filled.
     pub(super) generations: Swap<Vec<Generation<S>>>,
     pub(super) log: Mutex<Log>,
+    /// A generation for more keys is refused.
+    pub(super) most_keys: u64,
 }
 
 pub(super) struct Generation<S> {
@@ -182,6 +185,16 @@ impl<S: KeyHasher> LocalSet<S> {
         // The first filter decides whether a key is new.
         self.generations
             .write_to_current(self.generations.load(), write, |first, _| first)
+    }
+
+    pub(super) fn check_keys(&self, keys: u64) -> Result<(), SharedError> {
+        let limit = self.most_keys;
+        if keys > limit {
+            return Err(SharedError::other(format!(
+                "a generation for {keys} keys exceeds this node's limit of {limit} keys"
+            )));
+        }
+        Ok(())
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Log> {

@@ -26,7 +26,6 @@ pub(super) struct SetSide<S, B> {
     pub(super) local: Arc<LocalSet<S>>,
     keys: RedisKeys,
     build: B,
-    most_keys: u64,
     random: RandomState,
     /// This node's side of the newest generation.
     replica: Replica<S>,
@@ -57,10 +56,10 @@ where
             local: Arc::new(LocalSet {
                 generations: Swap::new(vec![first]),
                 log: Mutex::default(),
+                most_keys: (expected_keys as u64).max(1).saturating_mul(MOST_GROWTH),
             }),
             keys,
             build,
-            most_keys: (expected_keys as u64).max(1).saturating_mul(MOST_GROWTH),
             random,
             replica,
             has_joined: false,
@@ -109,23 +108,12 @@ where
         keys: u64,
         lost: bool,
     ) -> Result<bool, SharedError> {
-        self.check(keys)?;
         let token = self.random.hash_one((number, newest.token));
         let next = Id { number, token }.to_string();
         let mut call = ANNOUNCE.prepare_invoke();
         call.key(self.keys.key("meta")).arg(newest.to_string()).arg(next);
         call.arg(keys).arg(u8::from(lost));
         Ok(answer(call.invoke(server), "announce.lua")?.is_empty())
-    }
-
-    fn check(&self, keys: u64) -> Result<(), SharedError> {
-        let limit = self.most_keys;
-        if keys > limit {
-            return Err(SharedError::other(format!(
-                "a generation for {keys} keys exceeds this node's limit of {limit} keys"
-            )));
-        }
-        Ok(())
     }
 
     /// Goes to the newest generation: see "The switch". `is_gone` says that the server does not
@@ -157,7 +145,7 @@ where
             // The server has lost the later one in between.
             return Ok(());
         }
-        self.check(keys)?;
+        self.local.check_keys(keys)?;
         // A generation in between may have keys that this node has not pulled.
         let is_next = root.before == Some(present.id);
         let is_covered = self.replica.filling.is_complete() && is_next && !is_gone && !root.has_lost;
