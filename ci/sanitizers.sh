@@ -20,13 +20,14 @@ host=x86_64-unknown-linux-gnu
 # For the tests that ask for more memory than there is.
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 ASAN_OPTIONS=allocator_may_return_null=1
 
-# With the standard library, which hands data from thread to thread too. The unit tests, and the
-# tests that have threads.
+# With the standard library, which hands data from thread to thread too. Only the tests that have
+# threads, by parts of their names: no unit test has some.
 thread() {
-    local run=(cargo test -Zbuild-std --target $host --target-dir "$target/tsan" --no-fail-fast -p lanebloom -p lanebloom-tests --features rayon)
-    export RUSTFLAGS=-Zsanitizer=thread
-    "${run[@]}" --lib
-    "${run[@]}" --test={filters,stress} -- threads:: beside racing lookups_hold_on lists_are_used_again
+    local tests=(threads racing beside claim live_filter ones_own moved_all_the_time the_same_keys)
+    tests+=(parallel:: bulk::many_regions lookups_hold_on lists_are_used_again)
+    RUSTFLAGS=-Zsanitizer=thread \
+        cargo test -Zbuild-std --target $host --target-dir "$target/tsan" --no-fail-fast \
+        -p lanebloom -p lanebloom-tests --features rayon --test={filters,stress} -- "${tests[@]}"
 }
 
 # Without the tests that read every truncation of some bytes.
