@@ -15,6 +15,7 @@ use std::mem;
 use std::sync::Arc;
 
 #[repr(C)]
+#[derive(Default)]
 struct Schema {
     format: *const c_char,
     name: *const c_char,
@@ -28,6 +29,7 @@ struct Schema {
 }
 
 #[repr(C)]
+#[derive(Default)]
 struct Array {
     length: i64,
     null_count: i64,
@@ -42,6 +44,7 @@ struct Array {
 }
 
 #[repr(C)]
+#[derive(Default)]
 struct RawStream {
     get_schema: Option<unsafe extern "C" fn(*mut RawStream, *mut Schema) -> c_int>,
     get_next: Option<unsafe extern "C" fn(*mut RawStream, *mut Array) -> c_int>,
@@ -50,17 +53,14 @@ struct RawStream {
     private_data: *mut c_void,
 }
 
-/// A structure that its producer releases.
-trait Released {
-    /// Nothing to release.
-    const EMPTY: Self;
+/// A structure that its producer releases. The default, all zeros, has nothing to release.
+trait Released: Default {
     fn release(&mut self);
 }
 
 macro_rules! released {
-    ($($name:ident $empty:expr),*) => {$(
+    ($($name:ident)*) => {$(
         impl Released for $name {
-            const EMPTY: Self = $empty;
             fn release(&mut self) {
                 if let Some(release) = self.release {
                     // SAFETY: the interface's promise: it is called once, for `release` becomes
@@ -72,20 +72,7 @@ macro_rules! released {
     )*};
 }
 
-const NO_CHARS: *const c_char = std::ptr::null();
-released! {
-    Schema Schema {
-        format: NO_CHARS, name: NO_CHARS, metadata: NO_CHARS, flags: 0, children_len: 0, children: std::ptr::null_mut(),
-        dictionary: std::ptr::null_mut(), release: None, private_data: std::ptr::null_mut(),
-    },
-    Array Array {
-        length: 0, null_count: 0, offset: 0, buffers_len: 0, children_len: 0, buffers: std::ptr::null_mut(),
-        children: std::ptr::null_mut(), dictionary: std::ptr::null_mut(), release: None, private_data: std::ptr::null_mut(),
-    },
-    RawStream RawStream {
-        get_schema: None, get_next: None, get_last_error: None, release: None, private_data: std::ptr::null_mut(),
-    }
-}
+released!(Schema Array RawStream);
 
 /// A structure of a producer, released when dropped.
 #[repr(transparent)]
@@ -105,7 +92,7 @@ impl<T: Released> Owned<T> {
         let raw: *mut T = capsule.pointer_checked(Some(name))?.as_ptr().cast();
         // SAFETY: a capsule of this name points to such a structure. It stays valid as what the
         // interface calls released, and is moved while no other thread runs this for the capsule.
-        Ok(Self(mem::replace(unsafe { &mut *raw }, T::EMPTY)))
+        Ok(Self(mem::take(unsafe { &mut *raw })))
     }
 }
 
@@ -146,7 +133,7 @@ impl Stream {
         let capsule = export.call0()?;
         let take = || Owned::<RawStream>::take(&capsule, c"arrow_array_stream");
         let mut stream = Box::new(with_critical_section(&capsule, take)?);
-        let mut schema = Owned(Schema::EMPTY);
+        let mut schema = Owned(Schema::default());
         let get_schema = stream.0.get_schema.ok_or_else(released_error)?;
         // SAFETY: the stream is not released; it writes a schema there, or an error.
         let code = unsafe { get_schema(&mut stream.0, &mut schema.0) };
@@ -164,7 +151,7 @@ impl Stream {
         let array = match &mut self.rest {
             Rest::One(array) => array.take(),
             Rest::Stream(stream) => {
-                let mut array = Owned(Array::EMPTY);
+                let mut array = Owned(Array::default());
                 let get_next = stream.0.get_next.ok_or_else(released_error)?;
                 // A producer may work long, by threads that take the interpreter's lock.
                 let (from, to) = (&mut *stream, &mut array);
@@ -256,7 +243,7 @@ impl ArrowAnswers {
             format: c"b".as_ptr(),
             name: c"".as_ptr(),
             release: Some(release_schema),
-            ..Schema::EMPTY
+            ..Schema::default()
         });
         let mut owner = Box::new(ExportedBits {
             buffers: [std::ptr::null(), self.bits.as_ptr().cast()],
@@ -268,7 +255,7 @@ impl ArrowAnswers {
             buffers: owner.buffers.as_mut_ptr(),
             release: Some(release_array),
             private_data: Box::into_raw(owner).cast(),
-            ..Array::EMPTY
+            ..Array::default()
         });
         let schema = PyCapsule::new_with_value(py, schema, c"arrow_schema")?;
         let array = PyCapsule::new_with_value(py, array, c"arrow_array")?;

@@ -245,14 +245,13 @@ impl<'a> Column<'a> {
             Values::Bytes64(offsets, bytes) => part(bytes, offsets[i].try_into().ok(), offsets[i + 1].try_into().ok()),
             Values::Views(views, buffers) => {
                 let view = &views[i];
-                let field =
-                    |at: usize| u32::from_ne_bytes([view[at], view[at + 1], view[at + 2], view[at + 3]]) as usize;
+                let field = |i: usize| u32::from_ne_bytes(view.as_chunks().0[i]) as usize;
                 let len = field(0);
                 if len <= 12 {
                     return &view[4..][..len];
                 }
-                let buffer = buffers.get(field(8)).copied().unwrap_or(&[]);
-                part(buffer, Some(field(12)), field(12).checked_add(len))
+                let buffer = buffers.get(field(2)).copied().unwrap_or(&[]);
+                part(buffer, Some(field(3)), field(3).checked_add(len))
             }
             _ => &[],
         }

@@ -27,6 +27,7 @@ unsafe extern "C" {
 
 /// `Py_buffer`, unchanged from Python 3.3 to 3.14.
 #[repr(C)]
+#[derive(Default)]
 struct RawBuffer {
     buf: *mut c_void,
     obj: *mut ffi::PyObject,
@@ -155,19 +156,7 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// The buffer of `object`, if it has one that is contiguous.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut raw = Box::new(RawBuffer {
-            buf: ptr::null_mut(),
-            obj: ptr::null_mut(),
-            len: 0,
-            itemsize: 0,
-            readonly: 0,
-            ndim: 0,
-            format: ptr::null_mut(),
-            shape: ptr::null_mut(),
-            strides: ptr::null_mut(),
-            suboffsets: ptr::null_mut(),
-            internal: ptr::null_mut(),
-        });
+        let mut raw = Box::<RawBuffer>::default();
         // Objects count their buffers, some of them without atomics: bytearray before Python 3.14.
         // SAFETY: the object is alive; the view is writable and does not move until its release.
         let get = || unsafe { PyObject_GetBuffer(object.as_ptr(), (&raw mut *raw).cast(), CONTIGUOUS) };

@@ -171,10 +171,10 @@ impl Task {
 
     fn by_part<E: Engine>(self, keys: &Hashing<'_, E>, range: Range<usize>, out: &mut [u8]) -> PyResult<usize> {
         let (engine, column) = (keys.engine, keys.column);
-        if let (Self::Add, Values::Words(words), None) = (self, &column.values, column.valid) {
-            if let Some(result) = engine.insert_words(&words[range.clone()]) {
-                return result;
-            }
+        if let (Self::Add, Values::Words(words), None) = (self, &column.values, column.valid)
+            && let Some(result) = engine.insert_words(&words[range.clone()])
+        {
+            return result;
         }
         let size = if self == Self::Add { BULK } else { CHUNK };
         let mut hashes = vec![E::Hash::default(); size.min(range.len())];
