@@ -123,10 +123,7 @@ impl<'py> Source<'py> {
         let module = keys.get_type().module()?;
         if module.to_cow()?.starts_with("pandas") {
             let columns = object.getattr_opt(intern!(py, "columns"))?;
-            if columns
-                .as_ref()
-                .is_some_and(|columns| columns.len().is_ok_and(|columns| columns == 1))
-            {
+            if columns.is_some_and(|columns| columns.len().is_ok_and(|columns| columns == 1)) {
                 // The keys of that column, as pandas has them, and not as Arrow gets them.
                 object = object.getattr(intern!(py, "iloc"))?.get_item((PySlice::full(py), 0))?;
             }
@@ -135,17 +132,12 @@ impl<'py> Source<'py> {
                 let options = PyDict::new(py);
                 options.set_item("drop", true)?;
                 object = object.call_method("reset_index", (), Some(&options))?;
-            } else if object
-                .getattr(intern!(py, "dtype"))?
-                .get_type()
-                .module()?
-                .to_cow()?
-                .starts_with("numpy")
-            {
+            } else if let Some(dtype) = object.getattr_opt(intern!(py, "dtype"))?
+                && dtype.get_type().module()?.to_cow()?.starts_with("numpy")
                 // A series of numpy's values. Arrow would refuse some of Python's objects.
-                if let Some(source) = array(&object.call_method0("to_numpy")?)? {
-                    return Ok(source);
-                }
+                && let Some(source) = array(&object.call_method0("to_numpy")?)?
+            {
+                return Ok(source);
             }
         }
         match Stream::of(&object) {

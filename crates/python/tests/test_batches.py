@@ -603,6 +603,9 @@ def test_frames_of_pandas():
     agrees(pd.Index([3, 4]), [3, 4])
     frame = pd.DataFrame({"s": names, "i": range(5)}, index=[9, 8, 7, 6, 5])
     agrees(frame, list(zip(names, range(5))))
+    for one in pd.Timestamp("2024-05-01"), pd.Interval(1, 2), pd.NA:
+        with pytest.raises(TypeError, match="not iterable"):
+            filled(one)
     f = BloomFilter(10)
     assert frame[f.add_new(frame["s"])]["i"].tolist() == [0, 1, 2, 3]
 
