@@ -4,7 +4,7 @@ use crate::engine::{Foreign, VIEW, build_error};
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
 use lanebloom::{AnyFilter, BloomView, BuildError, IncompatibleError, SipHash13, Statistics};
-use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom};
+use lanebloom_formats::{GuavaBloom, JavaBloom, JavaFormat, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::error::Error;
@@ -68,7 +68,7 @@ pub(crate) fn unreadable(error: impl Error + 'static) -> PyErr {
 }
 
 /// Where a filter is read.
-pub(crate) enum Source<'a> {
+pub(crate) enum Input<'a> {
     /// All of its bytes.
     Bytes(&'a [u8]),
     /// A file, and the most memory that the filter may take.
@@ -325,7 +325,7 @@ impl Any {
     }
 
     /// Reads a snapshot of lanebloom's and nothing else.
-    pub(crate) fn read(source: Source<'_>, secret: Option<SipHash13>) -> PyResult<Self> {
+    pub(crate) fn read(source: Input<'_>, secret: Option<SipHash13>) -> PyResult<Self> {
         let hasher = |header: SnapshotHeader| {
             let advice = match header.kind {
                 Kind::Bloom | Kind::Scalable | Kind::Windowed | Kind::Cuckoo | Kind::Static | Kind::Bitmap => {
@@ -338,8 +338,8 @@ impl Any {
             Err(PyValueError::new_err(format!("a snapshot of kind {kind}, {advice}")))
         };
         let filter = match source {
-            Source::Bytes(bytes) => whole(AnyFilter::from_bytes_with(bytes, hasher(peek(bytes)?.0)?)),
-            Source::File(file, most) => {
+            Input::Bytes(bytes) => whole(AnyFilter::from_bytes_with(bytes, hasher(peek(bytes)?.0)?)),
+            Input::File(file, most) => {
                 let (header, mut file) = peek(file)?;
                 let filter = AnyFilter::read_from_with(&mut file, most, hasher(header)?);
                 whole(filter.map(|filter| (filter, file)))
@@ -410,30 +410,21 @@ fn whole<T>(read: Result<(T, impl Read), impl Error + 'static>) -> PyResult<T> {
     Err(PyValueError::new_err("there are bytes after the filter's"))
 }
 
-/// A filter of Guava.
-pub(crate) fn guava(source: Source<'_>, int_bytes: usize) -> PyResult<Any> {
+/// A filter of Guava or Spark.
+pub(crate) fn java<F: JavaFormat>(source: Input<'_>, int_bytes: usize) -> PyResult<Foreign<JavaBloom<F>>> {
     let filter = match source {
-        Source::Bytes(bytes) => whole(GuavaBloom::from_bytes(bytes)),
-        Source::File(mut file, most) => whole(GuavaBloom::read_from(&mut file, most).map(|filter| (filter, file))),
+        Input::Bytes(bytes) => whole(JavaBloom::from_bytes(bytes)),
+        Input::File(mut file, most) => whole(JavaBloom::read_from(&mut file, most).map(|filter| (filter, file))),
     };
-    filter.map(|filter| Any::Guava(Foreign { filter, int_bytes }))
-}
-
-/// A filter of Spark.
-pub(crate) fn spark(source: Source<'_>) -> PyResult<Any> {
-    let filter = match source {
-        Source::Bytes(bytes) => whole(SparkBloom::from_bytes(bytes)),
-        Source::File(mut file, most) => whole(SparkBloom::read_from(&mut file, most).map(|filter| (filter, file))),
-    };
-    filter.map(|filter| Any::Spark(Foreign { filter, int_bytes: 8 }))
+    filter.map(|filter| Foreign { filter, int_bytes })
 }
 
 /// A filter of Parquet; if `is_prefix`, the bytes may go on after it.
-pub(crate) fn split_block(source: Source<'_>, int_bytes: usize, is_prefix: bool) -> PyResult<Any> {
+pub(crate) fn split_block(source: Input<'_>, int_bytes: usize, is_prefix: bool) -> PyResult<Any> {
     let mut read = Vec::new();
     let bytes = match source {
-        Source::Bytes(bytes) => bytes,
-        Source::File(file, most) => {
+        Input::Bytes(bytes) => bytes,
+        Input::File(file, most) => {
             let mut file = file.take((most as u64).saturating_add(1));
             file.read_to_end(&mut read).map_err(unreadable)?;
             if read.len() > most {

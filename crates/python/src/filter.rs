@@ -2,7 +2,7 @@
 
 mod classes;
 
-use crate::any::{Any, Source, each, hasher_note, secret_of};
+use crate::any::{Any, Input, each, hasher_note, secret_of};
 use crate::arguments::{FilePath, Number, SecretKey, of_file, open};
 use crate::arrow::ArrowAnswers;
 use crate::engine::Engine;
@@ -228,10 +228,10 @@ impl Filter {
     pub(crate) fn read_data(
         data: &Bound<'_, PyAny>,
         key: Option<Py<PyAny>>,
-        read: impl FnOnce(Source<'_>) -> PyResult<Any>,
+        read: impl FnOnce(Input<'_>) -> PyResult<Any>,
     ) -> PyResult<Py<PyAny>> {
         let buffer = Buffer::of(data)?;
-        Self::new(read(Source::Bytes(buffer.bytes()))?, key).into_object(data.py())
+        Self::new(read(Input::Bytes(buffer.bytes()))?, key).into_object(data.py())
     }
 
     /// The filter that `read` reads in a file.
@@ -240,10 +240,10 @@ impl Filter {
         path: FilePath,
         max_bytes: Option<Number<usize>>,
         key: Option<Py<PyAny>>,
-        read: impl FnOnce(Source<'_>) -> PyResult<Any> + Send,
+        read: impl FnOnce(Input<'_>) -> PyResult<Any> + Send,
     ) -> PyResult<Py<PyAny>> {
         let most = max_bytes.map_or(usize::MAX, |most| most.0);
-        let any = py.detach(|| read(Source::File(&mut BufReader::new(open(&path.0)?), most)))?;
+        let any = py.detach(|| read(Input::File(&mut BufReader::new(open(&path.0)?), most)))?;
         Self::new(any, key).into_object(py)
     }
 
@@ -550,7 +550,7 @@ impl Filter {
         secret: Option<SecretKey>,
         key: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let read = |bytes: Source<'_>| Any::read(bytes, secret.map(|key| key.0));
+        let read = |bytes: Input<'_>| Any::read(bytes, secret.map(|key| key.0));
         Self::of_class(cls, Self::read_data(data, key, read)?)
     }
 
@@ -571,7 +571,7 @@ impl Filter {
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        let read = |file: Source<'_>| Any::read(file, secret.map(|key| key.0));
+        let read = |file: Input<'_>| Any::read(file, secret.map(|key| key.0));
         Self::of_class(cls, Self::read_file(cls.py(), path, max_bytes, key, read)?)
     }
 

@@ -28,7 +28,7 @@ mod task;
 /// Fast approximate sets: Bloom and cuckoo filters that share a file format with Rust.
 #[pyo3::pymodule(gil_used = false)]
 mod _lanebloom {
-    use crate::any::{Any, guava, spark, split_block};
+    use crate::any::{Any, java, split_block};
     use crate::arguments::{IntBytes, SecretKey};
     #[pymodule_export]
     use crate::arrow::ArrowAnswers;
@@ -57,8 +57,8 @@ mod _lanebloom {
             return Ok(Py::new(data.py(), bank)?.into_any());
         }
         Filter::read_data(data, key, |bytes| match class {
-            "GuavaBloomFilter" => guava(bytes, int_bytes.0),
-            "SparkBloomFilter" => spark(bytes),
+            "GuavaBloomFilter" => java(bytes, int_bytes.0).map(Any::Guava),
+            "SparkBloomFilter" => java(bytes, 8).map(Any::Spark),
             "SplitBlockBloomFilter" => split_block(bytes, int_bytes.0, false),
             _ => Any::read(bytes, secret.map(|key| key.0)),
         })

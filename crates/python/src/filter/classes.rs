@@ -4,7 +4,7 @@ use super::{
     Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
     SplitBlockBloomFilter, StaticFilter, WindowedBloomFilter,
 };
-use crate::any::{Any, guava, hasher_of, peek, spark, split_block, unreadable};
+use crate::any::{Any, hasher_of, java, peek, split_block, unreadable};
 use crate::arguments::{self, FilePath, IntBytes, Number, Secret, SecretKey, Span, open_regular};
 use crate::engine::{Foreign, build_error};
 use crate::source::hashes;
@@ -350,7 +350,7 @@ impl GuavaBloomFilter {
     #[staticmethod]
     #[pyo3(signature = (data, /, *, int_bytes=IntBytes(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
     fn from_bytes(data: &Bound<'_, PyAny>, int_bytes: IntBytes, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        Filter::read_data(data, key, |bytes| guava(bytes, int_bytes.0))
+        Filter::read_data(data, key, |bytes| java(bytes, int_bytes.0).map(Any::Guava))
     }
 
     /// Read a file that Java or save() wrote.
@@ -363,7 +363,7 @@ impl GuavaBloomFilter {
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        Filter::read_file(py, path, max_bytes, key, |file| guava(file, int_bytes.0))
+        Filter::read_file(py, path, max_bytes, key, |file| java(file, int_bytes.0).map(Any::Guava))
     }
 }
 
@@ -421,7 +421,7 @@ impl SparkBloomFilter {
     #[staticmethod]
     #[pyo3(signature = (data, /, *, key=None))]
     fn from_bytes(data: &Bound<'_, PyAny>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        Filter::read_data(data, key, spark)
+        Filter::read_data(data, key, |bytes| java(bytes, 8).map(Any::Spark))
     }
 
     /// Read a file that Java or save() wrote.
@@ -433,7 +433,7 @@ impl SparkBloomFilter {
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
-        Filter::read_file(py, path, max_bytes, key, spark)
+        Filter::read_file(py, path, max_bytes, key, |file| java(file, 8).map(Any::Spark))
     }
 }
 
