@@ -362,8 +362,8 @@ impl<'h, K: Keys> Hashing<'h, K> {
     /// that it would cut off.
     pub(crate) fn checked(engine: &'h K, column: &'h Column<'h>) -> PyResult<Self> {
         column.check_stored(K::ENCODING)?;
-        // Only Parquet's and Java's filters do; narrower columns have nothing to cut off.
-        if K::ENCODING == Encoding::Plain && matches!(column.values, Values::Words(_) | Values::Dictionary(..)) {
+        // Narrower columns have nothing to cut off.
+        if engine.is_narrow() && matches!(column.values, Values::Words(_) | Values::Dictionary(..)) {
             let mut words = (0..column.len).filter_map(|i| column.word(i, K::ENCODING));
             words.try_for_each(|word| engine.check(word))?;
         }

@@ -6,7 +6,7 @@ use lanebloom::{AnyFilter, BloomView, BuildError, ConcurrentBitmap, InsertError,
 use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom, spark};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::sync::{Mutex, PoisonError};
 
 /// What a filter of Spark's says of other keys.
@@ -25,6 +25,19 @@ pub(crate) fn build_error(error: BuildError) -> PyErr {
     }
 }
 
+/// What has 4 bytes: an `int` of Java and Parquet, or one without a sign.
+const INTS: RangeInclusive<i64> = i32::MIN as i64..=u32::MAX as i64;
+
+#[cold]
+fn cut_off(word: u64) -> PyErr {
+    PyValueError::new_err(format!(
+        "{}: a filter with int_bytes=4 takes integers from {} to {}",
+        signed(word),
+        INTS.start(),
+        INTS.end()
+    ))
+}
+
 /// How keys become hashes.
 pub(crate) trait Keys: Send + Sync {
     /// What the filter sees of a key.
@@ -34,8 +47,19 @@ pub(crate) trait Keys: Send + Sync {
 
     /// What it says of other keys, if it takes integers only.
     fn integers_only(&self) -> Option<&'static str>;
+    /// Whether its integers have 4 bytes.
+    #[inline(always)]
+    fn is_narrow(&self) -> bool {
+        false
+    }
     /// Fails for an integer that it would cut off.
-    fn check(&self, word: u64) -> PyResult<()>;
+    #[inline(always)]
+    fn check(&self, word: u64) -> PyResult<()> {
+        if self.is_narrow() && !INTS.contains(&word.cast_signed()) {
+            return Err(cut_off(word));
+        }
+        Ok(())
+    }
 
     fn hash_word(&self, word: u64) -> Self::Hash;
     fn hash_bytes(&self, bytes: &[u8]) -> Self::Hash;
@@ -101,10 +125,6 @@ impl<T: Hashed> Keys for T {
             Some(_) => Some("a filter with hasher=\"prehashed\" takes hashes only: integers of 64 bits"),
             None => Some("a bitmap holds integers only"),
         }
-    }
-    #[inline(always)]
-    fn check(&self, _word: u64) -> PyResult<()> {
-        Ok(())
     }
     #[inline(always)]
     fn hash_word(&self, word: u64) -> u64 {
@@ -318,27 +338,17 @@ macro_rules! foreign {
             fn integers_only(&self) -> Option<&'static str> {
                 None
             }
-            fn check(&self, word: u64) -> PyResult<()> {
-                /// An `int` of Java and Parquet, or one without a sign.
-                const INTS: std::ops::RangeInclusive<i64> = i32::MIN as i64..=u32::MAX as i64;
-                if self.int_bytes == 8 || INTS.contains(&word.cast_signed()) {
-                    return Ok(());
-                }
-                Err(PyValueError::new_err(format!(
-                    "{}: a filter with int_bytes=4 takes integers from {} to {}",
-                    signed(word),
-                    INTS.start(),
-                    INTS.end()
-                )))
+            fn is_narrow(&self) -> bool {
+                self.int_bytes == 4
             }
             fn hash_word(&self, word: u64) -> $hash {
-                if self.int_bytes == 4 { self.hash(&(word as i32)) } else { self.hash(&word.cast_signed()) }
+                if self.is_narrow() { self.hash(&(word as i32)) } else { self.hash(&word.cast_signed()) }
             }
             fn hash_bytes(&self, bytes: &[u8]) -> $hash {
                 self.hash(bytes)
             }
             fn hash_words(&self, words: &[u64], out: &mut [$hash]) {
-                if self.int_bytes == 4 {
+                if self.is_narrow() {
                     by_tiles(words, out, |word| word as i32, |ints, out| self.hash_batch(ints, out));
                 } else {
                     $hash_longs(self, words, out);
