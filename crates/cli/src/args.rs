@@ -1,6 +1,7 @@
 //! What the command line may say.
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::builder::UnknownArgumentValueParser;
+use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use lanebloom_files::args::{InputArgs, SummaryArgs, field, number, rate, threads};
 use lanebloom_files::json::Pointer;
 use lanebloom_files::pages::Shell;
@@ -16,6 +17,39 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Options of uniq, cut and awk, and what `dedup` has in their place.
+const OTHERS: [(&str, char, &str); 3] = [
+    (
+        "unique",
+        'u',
+        "as `sort -u`, dedup without an option prints each line once; the lines that `uniq -u` prints are those with \
+         a 1 before them with --count-each",
+    ),
+    (
+        "fields",
+        'f',
+        "--field K uses field K as the key, as `cut -f K` does; there is no `uniq -f N`, which skips N fields",
+    ),
+    (
+        "separator",
+        'F',
+        "--delimiter D splits fields at D; --blanks splits them as awk does",
+    ),
+];
+
+impl Cli {
+    /// Reads the command line. Exits after help, and after an error.
+    pub(crate) fn read() -> Self {
+        let other = |(name, letter, tip)| {
+            let arg = Arg::new(name).short(letter).action(ArgAction::SetTrue);
+            arg.hide(true).value_parser(UnknownArgumentValueParser::suggest(tip))
+        };
+        // Completions and pages, which have hidden options too, are made without these.
+        let command = Self::command().mut_subcommand("dedup", |dedup| dedup.args(OTHERS.map(other)));
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
 }
 
 const EXIT_STATUS: &str = "\

@@ -18,12 +18,12 @@ mod test_keys;
 
 use anyhow::Result;
 use args::{Cli, Command};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use lanebloom_files::pages;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read();
     lanebloom_files::exit("lanebloom", run(cli))
 }
 

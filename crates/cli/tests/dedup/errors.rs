@@ -30,6 +30,9 @@ fn bad_flags_and_values() {
         (&["--csv", "1", "-0"], &["--csv", "--null"]),
         (&["--exact", "--state", "s"], &["--exact", "--state"]),
         (&["--colour"], &["--colour"]),
+        (&["-u"], &["'-u'", "`sort -u`", "--count-each"]),
+        (&["-cf1"], &["'-f'", "--field K"]),
+        (&["-F,"], &["'-F'", "--delimiter D", "--blanks"]),
         (&["--state"], &["--state"]),
     ] {
         let run = Run::new(&mut dedup(args), "a\n");
