@@ -26,7 +26,7 @@ impl FileId {
     }
 
     #[cfg(unix)]
-    fn of_path(path: &Path) -> io::Result<Self> {
+    pub(crate) fn of_path(path: &Path) -> io::Result<Self> {
         Ok(Self::of(&path.metadata()?))
     }
 
@@ -42,7 +42,7 @@ impl FileId {
     }
 
     #[cfg(windows)]
-    fn of_path(path: &Path) -> io::Result<Self> {
+    pub(crate) fn of_path(path: &Path) -> io::Result<Self> {
         Self::of(&winapi_util::Handle::from_path_any(path)?)
     }
 

@@ -66,7 +66,7 @@ impl Output {
             bail!("cannot write {}: {reason}", output.name);
         }
         Ok(Self {
-            stamp: Stamp::now(path, None).with_context(failed)?,
+            stamp: Some(Stamp::at(path).with_context(failed)?),
             ..output
         })
     }
@@ -101,7 +101,7 @@ impl Output {
         let Some(stamp) = &self.stamp else {
             return Ok(true);
         };
-        if Stamp::now(&self.path, None)?.as_ref() != Some(stamp) {
+        if Stamp::at(&self.path).ok().as_ref() != Some(stamp) {
             bail!("{} changed during the run, and is left as it is", self.name);
         }
         Ok(new.metadata()?.len() != stamp.len)
@@ -147,7 +147,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     replace_file(path, |file| buffered(file, write))
 }
 
-fn buffered(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn buffered(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut writer = BufWriter::with_capacity(1 << 20, file);
     write(&mut writer)?;
     writer.flush()
@@ -266,20 +266,28 @@ mod tests {
     fn a_file_that_changes_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let paths = ["a", "b"].map(|name| folder.path().join(name));
-        for len in 1..=2 {
+        for (len, now) in [(1, Some("1\n1\n2\n")), (2, Some("1\n1\n2\n")), (1, None)] {
             paths.iter().for_each(|path| fs::write(path, "1\n1\n").unwrap());
             let outputs = paths[..len].iter().map(|path| Output::in_place(path, false).unwrap());
             let outputs = Outputs::different(outputs.collect()).unwrap();
             let filled = outputs.fill(|mut file| {
                 file.write_all(b"1\n1\n1\n")?;
-                fs::write(&paths[0], "1\n1\n2\n").unwrap();
+                match now {
+                    Some(text) => fs::write(&paths[0], text)?,
+                    None => fs::remove_file(&paths[0])?,
+                }
                 Ok(((), vec![2, 6]))
             });
             let error = filled.unwrap_err().to_string();
             assert!(error.contains("changed during the run"), "{error}");
-            assert_eq!(fs::read(&paths[0]).unwrap(), b"1\n1\n2\n");
+            assert_eq!(fs::read_to_string(&paths[0]).ok().as_deref(), now);
             assert_eq!(fs::read(&paths[1]).unwrap(), b"1\n1\n");
-            assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing is left beside them");
+            let files = 1 + usize::from(now.is_some());
+            assert_eq!(
+                fs::read_dir(&folder).unwrap().count(),
+                files,
+                "nothing is left beside them"
+            );
         }
     }
 }

@@ -10,7 +10,7 @@ use lanebloom_files::input::{self, Digest, Stamp};
 use lanebloom_files::pipeline::{Stage, Work};
 use lanebloom_files::seen::Seen;
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -135,7 +135,7 @@ impl Saver {
         save_every: f64,
     ) -> Self {
         let inputs = inputs.into_iter().zip(digests).map(|(path, digest)| {
-            let stamp = stamp(&path);
+            let stamp = Stamp::at(&path).ok();
             (path, stamp, digest)
         });
         Self {
@@ -161,7 +161,7 @@ impl Saver {
             if before.is_none() {
                 continue;
             }
-            if stamp(path) != *before {
+            if Stamp::at(path).ok() != *before {
                 bail!("{} changed during the run", path.display());
             }
             done.extend(done_with(path, digest)?);
@@ -173,9 +173,4 @@ impl Saver {
         self.every = self.every.max(20 * start.elapsed());
         Ok(())
     }
-}
-
-/// The size of an input, and when it was written.
-fn stamp(path: &Path) -> Option<Stamp> {
-    Stamp::now(path, None).ok().flatten()
 }

@@ -57,13 +57,13 @@ impl Stamp {
         }
     }
 
-    /// `None` if the file is gone.
-    pub fn now(path: &Path, file: Option<&File>) -> io::Result<Option<Self>> {
-        let (id, metadata) = match file {
-            Some(file) => (Some(FileId::of_file(file)?), file.metadata()?),
-            None => (FileId::at(path)?, path.metadata()?),
-        };
-        Ok(id.map(|id| Self::new(id, &metadata)))
+    fn of(file: &File) -> io::Result<Self> {
+        Ok(Self::new(FileId::of_file(file)?, &file.metadata()?))
+    }
+
+    /// The stamp of the file at a path, which is not opened.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self::new(FileId::of_path(path)?, &path.metadata()?))
     }
 }
 
@@ -120,9 +120,9 @@ impl Part {
     /// copied.
     fn plain(path: &Path, mut file: &File, stays_open: bool) -> io::Result<Option<Self>> {
         // Files of the kernel have bytes, but no size.
-        let Some(metadata) = regular(file)?.filter(|metadata| metadata.len() > 0) else {
+        if regular(file)?.is_none_or(|metadata| metadata.len() == 0) {
             return Ok(None);
-        };
+        }
         let start = file.stream_position()?;
         let (_, magic) = Head::read(&mut file)?;
         if magic != Magic::None {
@@ -139,7 +139,7 @@ impl Part {
                 } else {
                     None
                 },
-                stamp: Stamp::new(FileId::of_file(file)?, &metadata),
+                stamp: Stamp::of(file)?,
             },
             start,
             len: end.saturating_sub(start),
@@ -166,8 +166,11 @@ impl Part {
         match &self.source {
             Source::Temporary(_) => false,
             Source::Plain { path, file, stamp } => {
-                let now = Stamp::now(path, file.as_deref());
-                now.map_or(true, |now| now.as_ref() != Some(stamp))
+                let now = match file {
+                    Some(file) => Stamp::of(file),
+                    None => Stamp::at(path),
+                };
+                now.ok().as_ref() != Some(stamp)
             }
         }
     }
