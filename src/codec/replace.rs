@@ -206,7 +206,7 @@ impl NewFile {
     /// must not open it now.
     fn create(directory: &Path, prefix: &str, is_private: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
+        options.read(true).write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_private { 0o600 } else { 0o666 });
         #[cfg(not(unix))]

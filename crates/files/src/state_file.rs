@@ -8,10 +8,11 @@ use crate::positioned::FileExt;
 use crate::seen::{self, RATE, Seen};
 use crate::stdout;
 use anyhow::{Context, Result, bail};
+use lanebloom::codec::replace_file;
 use lanebloom::{Murmur3, ScalableBloom};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
@@ -73,15 +74,9 @@ impl StateFile {
         // Before Windows 10, no open file is replaced.
         drop(file.take());
         let failed = format!("cannot replace the state {}", path.display());
-        let replaced = output::replace(path, |writer| {
-            let mut tail = Tail {
-                writer,
-                len: 0,
-                last: Vec::new(),
-            };
-            seen.write_to(&mut tail)?;
-            let id = tail.id();
-            before(id).map_err(io::Error::other)
+        let replaced = replace_file(&path, |file| {
+            output::buffered(file, |writer| seen.write_to(writer))?;
+            before(id_of(file)?).map_err(io::Error::other)
         });
         replaced.context(failed.clone())?;
         *file = Some(File::open(path).context(failed)?);
@@ -113,37 +108,6 @@ pub fn id_of(file: &File) -> io::Result<Id> {
 
 /// Bytes whose hash is part of a state's id.
 const LAST: usize = 4096;
-
-/// Passes bytes on, and keeps the last ones.
-struct Tail<'a> {
-    writer: &'a mut dyn Write,
-    len: u64,
-    last: Vec<u8>,
-}
-
-impl Tail<'_> {
-    fn id(&self) -> Id {
-        let last = &self.last[self.last.len().saturating_sub(LAST)..];
-        (self.len, XxHash3_64::oneshot(last))
-    }
-}
-
-impl Write for Tail<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.writer.write(bytes)?;
-        self.len += written as u64;
-        self.last
-            .extend_from_slice(&bytes[written.saturating_sub(LAST)..written]);
-        if self.last.len() > 4 * LAST {
-            self.last.drain(..self.last.len() - LAST);
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
-}
 
 /// A locked file beside the state. The state itself cannot be the lock: before the first run it is
 /// not there, and each run replaces it. On Unix, a killed run leaves the file, unlocked, and the
