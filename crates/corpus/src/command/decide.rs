@@ -8,6 +8,8 @@ use super::documents::{Counts, Documents, Fate};
 use super::memory::Limited;
 use anyhow::Result;
 use lanebloom_corpus::is_covered;
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 /// Hashes that are looked up at a time, unless one document has more: their lines stay in the L2
@@ -202,7 +204,7 @@ impl Decider {
                 for place in range.clone() {
                     let at = place - hashes.start;
                     let is_found = self.found[at / 64] >> (at % 64) & 1 == 1;
-                    seen += usize::from(is_found || self.pending.has(documents.pieces.hashes[place]));
+                    seen += usize::from(is_found || self.pending.set.contains(&documents.pieces.hashes[place]));
                 }
                 let score = self.way.score(documents, number, seen, range.len(), rate);
                 if score == 0.0 && !self.filter.is_closed {
@@ -211,7 +213,7 @@ impl Decider {
             }
             if documents.decide(document, self.way.min_words) == Fate::TooShort {
                 // The document goes, and what stays of it too.
-                self.pending.undo(before);
+                self.pending.truncate(before);
             }
         }
         self.new.resize(self.pending.order.len(), false);
@@ -244,115 +246,52 @@ fn chance(seen: usize, all: usize, overlap: f64, rate: f64) -> f64 {
 /// The hashes that are to be inserted: an exact set, in order.
 #[derive(Default)]
 struct Pending {
-    /// Open addressing with linear probing; 0 is free.
-    table: Vec<u64>,
+    set: HashSet<u64, BuildHasherDefault<Same>>,
     order: Vec<u64>,
 }
 
 impl Pending {
     fn clear(&mut self) {
-        if self.order.len() * 4 < self.table.len() / 4 {
-            for at in 0..self.order.len() {
-                // All of them go, so a gap does no harm in the end.
-                let mut place = self.start(self.order[at]);
-                while self.table[place] != 0 {
-                    self.table[place] = 0;
-                    place = (place + 1) & (self.table.len() - 1);
-                }
-            }
-        } else {
-            self.table.fill(0);
-        }
+        self.set.clear();
         self.order.clear();
         // The memory of a long document is given back.
-        if self.table.len() > 64 * WINDOW {
-            self.table = Vec::new();
-            self.order.shrink_to(WINDOW);
-        }
-    }
-
-    fn start(&self, hash: u64) -> usize {
-        // The filter uses the high bits first, so any bits do.
-        hash as usize & (self.table.len() - 1)
-    }
-
-    /// The place of the hash, or the free one where it belongs.
-    fn place(&self, hash: u64) -> usize {
-        let mut place = self.start(hash);
-        while self.table[place] != 0 && self.table[place] != hash {
-            place = (place + 1) & (self.table.len() - 1);
-        }
-        place
-    }
-
-    fn has(&self, hash: u64) -> bool {
-        !self.table.is_empty() && hash != 0 && self.table[self.place(hash)] == hash
+        self.set.shrink_to(32 * WINDOW);
+        self.order.shrink_to(32 * WINDOW);
     }
 
     fn extend(&mut self, hashes: &[u64]) {
-        for &hash in hashes {
-            // By the different ones: a long document may repeat a few sequences.
-            if 2 * self.order.len() >= self.table.len() {
-                self.table = vec![0; (2 * self.table.len()).max(4 * WINDOW)];
-                for at in 0..self.order.len() {
-                    let place = self.place(self.order[at]);
-                    self.table[place] = self.order[at];
-                }
-            }
-            let place = self.place(hash);
-            if self.table[place] == 0 {
-                self.table[place] = hash;
-                self.order.push(hash);
-            }
-        }
+        // Not for all: a long document may repeat a few sequences.
+        self.set.reserve(hashes.len().min(WINDOW));
+        self.order.extend(hashes.iter().filter(|&&hash| self.set.insert(hash)));
     }
 
-    /// Removes all but the first ones, the last one first, so that no search meets a gap.
-    fn undo(&mut self, len: usize) {
-        for at in (len..self.order.len()).rev() {
-            let place = self.place(self.order[at]);
-            self.table[place] = 0;
-        }
-        self.order.truncate(len);
+    /// Removes all but the first ones.
+    fn truncate(&mut self, len: usize) {
+        self.order.drain(len..).for_each(|hash| _ = self.set.remove(&hash));
+    }
+}
+
+/// The hash of a number that is a hash already.
+#[derive(Default)]
+struct Same(u64);
+
+impl Hasher for Same {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("it hashes numbers only");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn pending_hashes_are_a_set_that_forgets_the_last() {
-        let mut pending = Pending::default();
-        let mut random = 1u64;
-        let mut next = || {
-            random = random
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            // Few different places, so that searches are long.
-            (random >> 60) + 1 + (random >> 40 & 3) * (1 << 32)
-        };
-        for _ in 0..200 {
-            let mut set = HashSet::new();
-            let mut order = Vec::new();
-            for _ in 0..4 {
-                let hashes = [next(), next(), next(), next()];
-                pending.extend(&hashes);
-                order.extend(hashes.iter().copied().filter(|&hash| set.insert(hash)));
-                assert_eq!(pending.order, order);
-                let before = order.len();
-                let more = [next(), next(), next()];
-                pending.extend(&more);
-                pending.undo(before);
-                for hash in (0..4).flat_map(|high| (1..18).map(move |low| low + high * (1 << 32))) {
-                    assert_eq!(pending.has(hash), set.contains(&hash));
-                }
-            }
-            pending.clear();
-            assert!(pending.table.iter().all(|&hash| hash == 0));
-        }
-    }
 
     #[test]
     fn the_chance_of_a_mistake_is_the_rate_for_a_single_hash() {
