@@ -389,7 +389,11 @@ impl Documents {
                 let to = self.span_ends[number];
                 if score > 0.0 {
                     output.extend(comma);
-                    push_pair(from, to, output);
+                    for (before, number) in [(b'[', from), (b',', to)] {
+                        output.push(before);
+                        // There are millions, and `write!` takes three times as long.
+                        serde_json::to_writer(&mut *output, &number).expect("a vector takes everything");
+                    }
                     if score == 1.0 {
                         output.extend_from_slice(b",1]");
                     } else {
@@ -402,25 +406,6 @@ impl Documents {
             output.extend_from_slice(b"]}}\n");
         }
     }
-}
-
-/// Appends `[from,to` in decimal. (There are millions, and `write!` takes three times as long.)
-fn push_pair(from: usize, to: usize, output: &mut Vec<u8>) {
-    let (mut bytes, mut start) = ([0; 42], 42);
-    for (number, before) in [(to, b','), (from, b'[')] {
-        let mut rest = number;
-        loop {
-            start -= 1;
-            bytes[start] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        start -= 1;
-        bytes[start] = before;
-    }
-    output.extend_from_slice(&bytes[start..]);
 }
 
 /// Appends where the spans of a text's pieces end.
