@@ -207,7 +207,7 @@ fn settings(args: &Args) -> String {
     text
 }
 
-/// The filter that learns, and the one to compare with.
+/// The filter that learns, and the one to compare with. With the latter, nothing is learned.
 fn filter(
     args: &Args,
     bands: usize,
@@ -237,7 +237,7 @@ fn filter(
             compare(path, &theirs, settings)?;
         }
         let against = seen::read_from(&file, None).with_context(failed)?;
-        return Ok((Limited::new(new()?, None)?, Some(against)));
+        return Ok((Limited::new(ScalableBloom::default(), None)?, Some(against)));
     }
     let filter = match journal.map(journal::Journal::state) {
         Some(state) if state.id()?.is_some() => {
