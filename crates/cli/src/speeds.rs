@@ -2,7 +2,8 @@
 
 use crate::cpu_info::CpuInfo;
 use anyhow::{Context, Result, bail};
-use csv::{ReaderBuilder, StringRecord, Writer};
+use csv::{ReaderBuilder, Writer};
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Write};
@@ -79,22 +80,16 @@ impl Speeds {
     fn read_table(path: &Path) -> Result<Self> {
         let file = File::open(path).context("cannot read it")?;
         let mut table = ReaderBuilder::new().from_reader(file);
-        let header = table.headers().context("cannot read it")?;
-        let mut places = [0; COLUMNS.len()];
-        for (place, column) in places.iter_mut().zip(COLUMNS) {
-            let found = header.iter().position(|name| name == column);
-            *place =
-                found.with_context(|| format!("line 1 has no column {column}: not a table of `lanebloom bench`"))?;
+        let header = table.headers().context("cannot read it")?.clone();
+        if let Some(column) = COLUMNS.iter().find(|&&column| header.iter().all(|name| name != column)) {
+            bail!("line 1 has no column {column}: not a table of `lanebloom bench`");
         }
         let mut read: Option<Self> = None;
         for record in table.records() {
             // The error names the line.
             let record = record.context("cannot read it")?;
             let line = record.position().map_or(0, csv::Position::line);
-            let fields = Fields {
-                record: &record,
-                places,
-            };
+            let fields = Fields(header.iter().zip(&record).collect());
             let (machine, speed) = fields.parse().with_context(|| format!("line {line}"))?;
             let Some(speeds) = &mut read else {
                 let speeds = vec![speed];
@@ -118,15 +113,12 @@ impl Speeds {
     }
 }
 
-/// A line of the table.
-struct Fields<'a> {
-    record: &'a StringRecord,
-    places: [usize; COLUMNS.len()],
-}
+/// The fields of a line, by their columns.
+struct Fields<'a>(HashMap<&'a str, &'a str>);
 
 impl Fields<'_> {
     fn parse(&self) -> Result<(CpuInfo, Speed)> {
-        let cache = |column| match self.field(column) {
+        let cache = |column| match self.0[column] {
             "" => Ok(None),
             _ => self.number(column, 1, 1 << 50).map(Some),
         };
@@ -144,14 +136,9 @@ impl Fields<'_> {
         Ok((machine, speed))
     }
 
-    fn field(&self, column: &str) -> &str {
-        let number = COLUMNS.iter().position(|&name| name == column);
-        &self.record[self.places[number.expect("a column of the table")]]
-    }
-
     /// A name for the chart.
     fn text(&self, column: &str) -> Result<String> {
-        let text = self.field(column);
+        let text = self.0[column];
         if text.is_empty() || text.chars().count() > 80 || text.chars().any(char::is_control) {
             bail!("{column} is {text:?}, and must be a name of 1 to 80 characters");
         }
@@ -159,7 +146,7 @@ impl Fields<'_> {
     }
 
     fn number<T: FromStr + PartialOrd + Display>(&self, column: &str, least: T, most: T) -> Result<T> {
-        let text = self.field(column);
+        let text = self.0[column];
         match text.parse::<T>() {
             // False for NaN, too.
             Ok(number) if least <= number && number <= most => Ok(number),
