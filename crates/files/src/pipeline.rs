@@ -267,12 +267,6 @@ mod tests {
         dropped.try_recv().expect("the stage is dropped before the return");
     }
 
-    #[test]
-    #[should_panic(expected = "it has panicked")]
-    fn a_panic_returns_while_another_thread_reads() {
-        let _ = run_endless(Nothing, First(|| panic!("of the stage"), None));
-    }
-
     /// Tells that it was abandoned.
     struct Abandoned(Sender<()>);
 
@@ -332,8 +326,7 @@ mod tests {
         }
     }
 
-    /// The thread holds no lock then, so only `Outcome::Panicked` tells the others. They would wait
-    /// for its chunk.
+    /// The thread holds no lock then, so no poison tells the others. They would wait for its chunk.
     #[test]
     #[should_panic(expected = "it has panicked")]
     fn a_panic_of_the_work_returns_while_another_thread_reads() {

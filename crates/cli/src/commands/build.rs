@@ -81,64 +81,17 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
         quiet,
     };
     let rate = args.size.rate.unwrap_or(RATE);
-    if args.bank {
+    let summary = if args.bank {
         let (bank, names, summary) = job.bank(rate)?;
         output.write(|writer| write(&bank, &names, writer))?;
         summary
-            .with_seconds(start)
-            .with_skipped(skipped)
-            .print(&args.summary, quiet);
-        return Ok(());
-    }
-    let filter = match args.format {
-        Format::Lanebloom if args.is_static => {
-            // A rate that no filter has is an error before the input is read.
-            job.static_filter(&[], rate)?;
-            Target::Hashes(Vec::new())
-        }
-        Format::Lanebloom => Target::growing(args.size.expected, rate, hasher, job.all_threads() > MOST_THREADS)?,
-        Format::Guava => {
-            let keys = job.count()?;
-            let filter = GuavaBloom::with_capacity(keys, rate);
-            Target::Guava(
-                filter
-                    .with_context(|| format!("a Guava filter for {keys} keys"))?
-                    .into(),
-            )
-        }
-        Format::Redisbloom => {
-            let keys = job.count()?;
-            let filter = RedisBloom::with_capacity(keys, rate);
-            Target::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
-        }
+    } else {
+        let (filter, summary) = job.filter(rate)?;
+        output.write(|writer| filter.write_to(writer))?;
+        summary
     };
-    let filled = job.fill(filter)?;
-    let (records, missing) = (filled.records, filled.missing);
-    let (content, unique) = job.content(filled, rate)?;
-    output.write(|writer| content.write_to(writer))?;
-    let (filters, memory, now) = content.measured();
-    let rate = now.false_positive_rate;
-    let summary = Summary {
-        text: format!(
-            "{records} lines, about {unique} unique{}, {} of {}, rate {}",
-            table::without_key(missing),
-            summary::count(filters, "filter"),
-            HumanBytes(memory as u64),
-            table::rate(rate),
-        ),
-        statistics: vec![
-            ("lines", records.into()),
-            ("unique_estimated", unique.into()),
-            ("without_key", missing.into()),
-            ("filters", filters.into()),
-            ("memory_bytes", memory.into()),
-            ("rate", rate.into()),
-        ],
-    };
-    summary
-        .with_seconds(start)
-        .with_skipped(skipped)
-        .print(&args.summary, quiet);
+    let summary = summary.with_seconds(start).with_skipped(skipped);
+    summary.print(&args.summary, quiet);
     Ok(())
 }
 
@@ -153,6 +106,60 @@ struct BuildJob<'a> {
 }
 
 impl BuildJob<'_> {
+    /// The filter of all inputs.
+    fn filter(&mut self, rate: f64) -> Result<(Content, Summary)> {
+        let filter = match self.args.format {
+            Format::Lanebloom if self.args.is_static => {
+                // A rate that no filter has is an error before the input is read.
+                self.static_filter(&[], rate)?;
+                Target::Hashes(Vec::new())
+            }
+            Format::Lanebloom => Target::growing(
+                self.args.size.expected,
+                rate,
+                self.hasher,
+                self.all_threads() > MOST_THREADS,
+            )?,
+            Format::Guava => {
+                let keys = self.count()?;
+                let filter = GuavaBloom::with_capacity(keys, rate);
+                Target::Guava(
+                    filter
+                        .with_context(|| format!("a Guava filter for {keys} keys"))?
+                        .into(),
+                )
+            }
+            Format::Redisbloom => {
+                let keys = self.count()?;
+                let filter = RedisBloom::with_capacity(keys, rate);
+                Target::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
+            }
+        };
+        let filled = self.fill(filter)?;
+        let (records, missing) = (filled.records, filled.missing);
+        let (content, unique) = self.content(filled, rate)?;
+        let (filters, memory, now) = content.measured();
+        let rate = now.false_positive_rate;
+        let summary = Summary {
+            text: format!(
+                "{records} lines, about {unique} unique{}, {} of {}, rate {}",
+                table::without_key(missing),
+                summary::count(filters, "filter"),
+                HumanBytes(memory as u64),
+                table::rate(rate),
+            ),
+            statistics: vec![
+                ("lines", records.into()),
+                ("unique_estimated", unique.into()),
+                ("without_key", missing.into()),
+                ("filters", filters.into()),
+                ("memory_bytes", memory.into()),
+                ("rate", rate.into()),
+            ],
+        };
+        Ok((content, summary))
+    }
+
     /// The number of different keys: the expected one, or as counted in a pass before.
     fn count(&mut self) -> Result<usize> {
         if let Some(expected) = self.args.size.expected {

@@ -149,14 +149,11 @@ fn guava(keys: usize, rate: f64) -> Result<Size, BuildError> {
 /// With one filter in the chain.
 fn redisbloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let filter = RedisBloom::with_capacity(keys, rate)?;
-    let layer = filter
-        .layers()
-        .next()
-        .map_or((0, rate), |layer| (layer.hash_functions, layer.false_positive_rate));
-    let bits = f64::from(layer.0);
+    let layer = filter.layers().next().expect("there is a layer");
+    let bits = f64::from(layer.hash_functions);
     Ok(Size {
         bits_per_key: filter.bits_per_key(),
-        rate: layer.1,
+        rate: layer.false_positive_rate,
         present: bits,
         absent: scattered(bits),
     })

@@ -243,15 +243,7 @@ fn more_files_than_can_be_open() {
         files.push(folder.file(&n.to_string(), bytes));
         all += &text;
     }
-    let with_few = |command: &Command| {
-        let mut shell = Command::new("sh");
-        shell
-            .env("LC_ALL", "C")
-            .args(["-c", "ulimit -n 64; exec \"$0\" \"$@\""])
-            .arg(command.get_program())
-            .args(command.get_args());
-        shell
-    };
+    let with_few = |command: &Command| after("ulimit -n 64", command);
     let expected = unique(all.as_bytes());
     for flags in [SURE, &["--exact"], WEAK, &["--exact", "-i"]] {
         let output = Run::new(&mut with_few(dedup(flags).args(&files)), "").output();

@@ -79,10 +79,16 @@ fn dedup<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
 #[cfg(unix)]
 fn limited(command: &Command, blocks: u64, ignores_signal: bool) -> Command {
     let trap = if ignores_signal { "trap '' XFSZ;" } else { "" };
+    after(&format!("{trap} ulimit -f {blocks}"), command)
+}
+
+/// The same command in a shell, after `before`.
+#[cfg(unix)]
+fn after(before: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell
         .env("LC_ALL", "C")
-        .args(["-c", &format!("{trap} ulimit -f {blocks}; exec \"$0\" \"$@\"")])
+        .args(["-c", &format!("{before}; exec \"$0\" \"$@\"")])
         .arg(command.get_program())
         .args(command.get_args());
     shell

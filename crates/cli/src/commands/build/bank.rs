@@ -72,7 +72,7 @@ impl BuildJob<'_> {
     /// average.
     fn of_filters(&self) -> Result<(FilterBank<AnyHasher>, Summary, f64)> {
         let args = self.args;
-        if args.size.expected.or(args.size.rate.map(|_| 0)).is_some() || args.hasher != Hasher::Murmur3 {
+        if args.size.expected.is_some() || args.size.rate.is_some() || args.hasher != Hasher::Murmur3 {
             let name = self.files[0].display();
             bail!("--expected, --rate and --hasher are for keys, and {name} is a filter, which has its own");
         }
@@ -249,9 +249,7 @@ impl Filling {
             }
             self.filters.push(self.empty.try_clone()?);
         }
-        self.filters
-            .last_mut()
-            .context("a filter was pushed before its input ended")
+        Ok(self.filters.last_mut().expect("an input's filter stays until its end"))
     }
 
     fn push(&mut self) -> Result<()> {

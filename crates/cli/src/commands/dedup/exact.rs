@@ -423,7 +423,7 @@ impl KeyStore {
         Ok(self.most as u64 + self.rest.keep(key, input, offset)?)
     }
 
-    /// Loads what a comparison at each place will read. See [`Places::touch`].
+    /// Loads what a comparison at each place will read. See [`LineTable::touch`].
     fn touch(&self, places: impl Iterator<Item = u64>) {
         let first = |place: u64| self.memory.get(place as usize).map_or(0, |&byte| u64::from(byte));
         black_box(places.fold(0, |sum, place| sum ^ first(place) ^ first(place + 64)));
