@@ -605,10 +605,7 @@ impl Framer {
             if fields == 0 {
                 break; // Empty lines at the end.
             }
-            let mark = self.lines.pass(&bytes[end..end + len]);
-            if self.lines.drops_mark() {
-                start += mark;
-            }
+            start += self.lines.pass(&bytes[end..end + len]).0;
             end += len;
             if let Some(columns) = &self.columns {
                 keyed.ends.push(end - start);
@@ -641,10 +638,7 @@ impl Framer {
         }
         if is_end && end < bytes.len() {
             // Empty lines: nothing is lost.
-            let mark = self.lines.pass(&bytes[end..]);
-            if self.lines.drops_mark() {
-                start += mark;
-            }
+            start += self.lines.pass(&bytes[end..]).0;
             end = bytes.len();
             keyed.ends.push(end - start);
             keyed.needs_no_key();

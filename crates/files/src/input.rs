@@ -115,7 +115,7 @@ pub struct Reader<C> {
     /// Whether the cutter yields the chunks of an input, in place of `current`.
     is_cutters: bool,
     /// The names of the inputs opened so far.
-    pub names: Vec<String>,
+    names: Vec<String>,
     /// The beginning of a record whose end was not read yet.
     carry: Vec<u8>,
     /// Where `carry` begins in the input.

@@ -59,24 +59,23 @@ impl Lines {
             None => 0,
         };
         self.searched = bytes.len() - len;
-        let mark = self.pass(&bytes[..len]);
-        let start = if self.drops_mark() { mark } else { 0 };
-        Ok((start..len, mark - start))
+        let (dropped, mark) = self.pass(&bytes[..len]);
+        Ok((dropped..len, mark))
     }
 
-    /// Counts lines that are cut off. Returns the length of the byte-order mark of the input if
-    /// they begin with it.
-    pub fn pass(&mut self, bytes: &[u8]) -> usize {
+    /// Counts lines that are cut off. Returns the length of the byte-order mark that they begin
+    /// with if it does not pass, and its length if it does.
+    pub fn pass(&mut self, bytes: &[u8]) -> (usize, usize) {
         self.count += memchr::memchr_iter(self.terminator, bytes).count();
         let is_marked = self.is_at_start && bytes.starts_with(BOM);
         self.is_at_start &= bytes.is_empty();
-        if is_marked { BOM.len() } else { 0 }
-    }
-
-    /// Whether a byte-order mark does not pass. In the middle of an output it would be a part of a
-    /// line.
-    pub fn drops_mark(&self) -> bool {
-        self.continues || !self.keeps_mark
+        let mark = if is_marked { BOM.len() } else { 0 };
+        // In the middle of an output it would be a part of a line.
+        if self.continues || !self.keeps_mark {
+            (mark, 0)
+        } else {
+            (0, mark)
+        }
     }
 
     /// Whether the input, of which these bytes are left, has nothing but a byte-order mark.
