@@ -382,7 +382,7 @@ impl KeySpec {
     fn is_blank(&self, key: &[u8]) -> bool {
         let joiner = self.joiner();
         key.iter()
-            .all(|&byte| byte.is_ascii_whitespace() || Some(byte) == joiner)
+            .all(|&byte| matches!(byte, b' ' | b'\t') || Some(byte) == joiner)
     }
 
     /// Ends the key of the last record, whose text is at the end of the keys.

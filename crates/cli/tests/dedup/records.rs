@@ -88,6 +88,8 @@ fn blank_keys_can_pass() {
         &["--keep-blank"], input, "a\n\n \t\n\n \r\n\r\nb\n\n", 0;
         &["--keep-blank", "-i", "-0"], "a\0A\0\0\0", "a\0\0\0", 0;
         &["--keep-blank", "--trim"], " \n\n a\na\n", " \n\n a\n", 0;
+        // A form feed is not a blank.
+        &["--keep-blank"], "\x0c\n\x0c\n\n\n", "\x0c\n\n\n", 0;
         &["--keep-blank", "--field=2"], "1\t\n2\t\n3\n4\tx\n5\tx\n", "1\t\n2\t\n3\n4\tx\n", 1;
     }
     let input = "a,b\n,\n,\nx,\nx,\n \" \",\n";
