@@ -31,10 +31,18 @@ pub(crate) struct KeySpec {
     trim: bool,
     /// Whether a record with a blank key passes as if it had none.
     pub(crate) keeps_blank: bool,
-    /// How the filter of another program makes bytes of a key.
-    funnel: Option<Funnel>,
-    /// Whether the keys are numbers, which are the hashes.
-    are_hashes: bool,
+    form: KeyForm,
+}
+
+/// What is made of the text of a key.
+#[derive(Clone, Copy, PartialEq)]
+enum KeyForm {
+    /// Nothing: its bytes are hashed.
+    Text,
+    /// Bytes for the filter of another program.
+    Funneled(Funnel),
+    /// A number, which is the hash.
+    Hash,
 }
 
 #[derive(Clone)]
@@ -224,8 +232,7 @@ impl KeySpec {
             ignore_case: args.ignore_case,
             trim: args.trim,
             keeps_blank: false,
-            funnel: None,
-            are_hashes: false,
+            form: KeyForm::Text,
         })
     }
 
@@ -237,26 +244,23 @@ impl KeySpec {
                  --funnel names another one",
             );
         }
-        Self {
-            funnel: funnel.or(Some(Funnel::Bytes)),
-            ..self
-        }
+        let form = KeyForm::Funneled(funnel.unwrap_or(Funnel::Bytes));
+        Self { form, ..self }
     }
 
     /// The keys of a RedisBloom filter.
     pub(crate) fn of_redis(self) -> Self {
-        Self {
-            funnel: Some(Funnel::Bytes),
-            ..self
-        }
+        let form = KeyForm::Funneled(Funnel::Bytes);
+        Self { form, ..self }
     }
 
     /// The keys of a filter with this hasher.
     pub(crate) fn of_hasher(self, hasher: &AnyHasher) -> Self {
-        Self {
-            are_hashes: *hasher == AnyHasher::Prehashed,
-            ..self
-        }
+        let form = match hasher {
+            AnyHasher::Prehashed => KeyForm::Hash,
+            _ => KeyForm::Text,
+        };
+        Self { form, ..self }
     }
 
     pub(crate) fn terminator(&self) -> u8 {
@@ -265,8 +269,9 @@ impl KeySpec {
 
     /// Whether the keys are the records' own bytes.
     pub(crate) fn is_line(&self) -> bool {
-        let is_changed = self.ignore_case || self.trim || self.keeps_blank || self.are_hashes;
-        matches!(self.source, KeySource::Line) && !is_changed && matches!(self.funnel, None | Some(Funnel::Bytes))
+        let is_changed = self.ignore_case || self.trim || self.keeps_blank;
+        let is_own = matches!(self.form, KeyForm::Text | KeyForm::Funneled(Funnel::Bytes));
+        matches!(self.source, KeySource::Line) && !is_changed && is_own
     }
 
     /// A line without its end: the terminator, and a carriage return before a newline. Either may
@@ -331,7 +336,7 @@ impl KeySpec {
             KeySource::Json(pointers) => {
                 let is_array = pointers.len() > 1;
                 // Other programs know no JSON: a string is its text for them.
-                let write = if (self.funnel.is_some() || self.are_hashes) && !is_array {
+                let write = if self.form != KeyForm::Text && !is_array {
                     json::write_text
                 } else {
                     json::write
@@ -394,16 +399,16 @@ impl KeySpec {
         if self.ignore_case {
             keyed.keys[start..].make_ascii_lowercase();
         }
-        let bytes = match self.funnel {
-            _ if self.are_hashes => {
+        let bytes = match self.form {
+            KeyForm::Text | KeyForm::Funneled(Funnel::Bytes) => return keyed.key_ends.push(keyed.keys.len()),
+            KeyForm::Hash => {
                 let hash = hash_of(&keyed.keys[start..]);
                 if hash.is_none() && keyed.no_hash.is_none() {
                     keyed.no_hash = Some(shown(&keyed.keys[start..]));
                 }
                 hash.map(|hash| hash.to_le_bytes().to_vec())
             }
-            None | Some(Funnel::Bytes) => return keyed.key_ends.push(keyed.keys.len()),
-            Some(funnel) => std::str::from_utf8(&keyed.keys[start..])
+            KeyForm::Funneled(funnel) => std::str::from_utf8(&keyed.keys[start..])
                 .ok()
                 .and_then(|text| bytes(text, funnel)),
         };
