@@ -1,9 +1,8 @@
 //! A filter's bytes as one value of `serde`; in text formats as a string in Base64. The filters'
 //! `Serialize` and `Deserialize` call it.
 
-use crate::codec::{SNAPSHOT_HEADER, TRAILER};
+use crate::codec::snapshot_bytes;
 use crate::error::{SnapshotError, SnapshotErrorKind};
-use crate::geometry::layout::LINE_BYTES;
 use alloc::vec::Vec;
 use base64::Engine;
 use base64::display::Base64Display;
@@ -114,9 +113,9 @@ impl<F: Snapshot> Limited<F> {
     }
 }
 
-/// The largest number of bytes of a snapshot beside the filter's own: headers and trailers of 64
-/// parts, and the rest of a line.
-const MOST_BESIDE: usize = SNAPSHOT_HEADER + 64 * (SNAPSHOT_HEADER + TRAILER) + LINE_BYTES;
+/// The largest number of bytes of a snapshot beside the filter's own: those of a window with the
+/// times of 64 generations, and the headers and trailers of 65.
+const MOST_BESIDE: usize = snapshot_bytes(64) + 65 * snapshot_bytes(0);
 
 impl<'de, F: Snapshot> DeserializeSeed<'de> for Limited<F> {
     type Value = F;

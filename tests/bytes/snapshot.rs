@@ -1251,6 +1251,27 @@ mod forgetting {
         }
     }
 
+    /// With a time for each generation, which the filter's memory does not count.
+    #[cfg(feature = "serde")]
+    #[test]
+    fn many_small_generations_are_a_part_of_other_values_within_a_limit() {
+        use lanebloom::codec::Limited;
+        use serde::de::DeserializeSeed;
+
+        let builder = WindowedBloom::builder().expected_keys(64).generations(64);
+        let filter = builder.window(Duration::from_secs(1 << 30)).build().unwrap();
+        for key in 0..64u32 {
+            filter.rotate();
+            filter.insert(&key);
+        }
+        let json = serde_json::to_string(&filter).unwrap();
+        let limited = Limited::<WindowedBloom>::new(filter.memory_bytes(), Murmur3::default());
+        let same = limited
+            .deserialize(&mut serde_json::Deserializer::from_str(&json))
+            .unwrap();
+        assert_eq!(same.live_generations().len(), 64);
+    }
+
     /// The field of 8 bytes at this place.
     fn field(bytes: &[u8], at: usize) -> u64 {
         u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
@@ -1653,7 +1674,7 @@ mod through_serde {
         };
         assert!(read(&bytes).unwrap() == filter);
         // The reader stops after the first of very many.
-        for (more, looked_at) in [(9, 9), (1 << 20, 128 + 64 * 192 + 64 - 191)] {
+        for (more, looked_at) in [(9, 9), (1 << 20, 128 + 64 * 8 + 64 + 65 * 192 - 191)] {
             let longer = [&bytes[..], &vec![0; more]].concat();
             let (there, ends) = (bytes.len() + looked_at, bytes.len());
             let expected = format!("the filter ends after {ends} of {there} bytes");
