@@ -5,7 +5,8 @@ mod counting;
 
 use counting::{ALLOCATIONS, BYTES, HELD, IS_WATCHED, LIMIT, MOST, allocations};
 use lanebloom::{
-    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, Sink, TombstoneBloom,
+    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, Sink, StaticFilter,
+    TombstoneBloom,
 };
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
@@ -188,6 +189,17 @@ fn filters_that_can_delete_never_allocate_for_a_key() {
         assert_eq!(count, 0);
         assert!(found.iter().all(|&found| found));
     }
+}
+
+/// Also where an iterator does not say how many keys it has.
+#[test]
+fn without_memory_for_the_hashes_a_static_filter_is_an_error() {
+    let keys = || 0..10_000u64;
+    LIMIT.set(4096);
+    let known = StaticFilter::builder().build_from_keys(keys());
+    let unknown = StaticFilter::builder().build_from_keys(keys().filter(|key| key % 2 == 0));
+    LIMIT.set(usize::MAX);
+    assert!(known.unwrap_err().is_out_of_memory() && unknown.unwrap_err().is_out_of_memory());
 }
 
 /// A snapshot that is not there takes no memory; one that says it is large as much as was allowed

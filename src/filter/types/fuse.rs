@@ -407,10 +407,14 @@ impl<S: KeyHasher> Builder<S> {
     pub fn build_from_keys<K: Funnel>(self, keys: impl IntoIterator<Item = K>) -> Result<StaticFilter<S>, BuildError> {
         let keys = keys.into_iter();
         let mut hashes = Vec::new();
-        let len = keys.size_hint().0;
-        let refused = |_| BuildError::out_of_memory(len.saturating_mul(8));
-        hashes.try_reserve_exact(len).map_err(refused)?;
-        hashes.extend(keys.map(|key| self.hasher.hash_key(&key)));
+        let refused = |len: usize| move |_| BuildError::out_of_memory(len.saturating_mul(8));
+        let least = keys.size_hint().0;
+        hashes.try_reserve_exact(least).map_err(refused(least))?;
+        for key in keys {
+            // More than the iterator announced.
+            hashes.try_reserve(1).map_err(refused(hashes.len() + 1))?;
+            hashes.push(self.hasher.hash_key(&key));
+        }
         self.build(&hashes, false)
     }
 }
@@ -443,6 +447,7 @@ mod parallel {
     /// On the threads of rayon's pool (feature `rayon`).
     impl<S: KeyHasher + Sync> Builder<S> {
         /// [`build_from_keys`](Self::build_from_keys) in parallel: all threads hash keys and build.
+        /// Aborts if there is no memory for the hashes.
         ///
         /// ```
         /// use lanebloom::StaticFilter;
