@@ -559,6 +559,28 @@ fn a_union_leaves_the_layer_with_room_to_the_next_keys() {
     assert_eq!(all.layers().len(), layers);
 }
 
+/// Each of two layers there would fit into the one here, but not both.
+#[test]
+fn a_union_without_room_for_all_layers_adds_no_key() {
+    let filled = |keys| {
+        let filter = unlimited(1000, 0.01).build().unwrap();
+        fill(&filter, keys);
+        filter
+    };
+    let two = filled(0..600);
+    two.union_from(&filled(1000..1600)).unwrap();
+    let mut small = filled(2000..2300);
+    small.set_max_bytes(small.memory_bytes());
+    let before = small.clone();
+    let error = small.union_from(&two).unwrap_err().to_string();
+    assert!(
+        error.starts_with("there is no room for the other filter's layer of 1000 keys: "),
+        "{error}"
+    );
+    assert!(small == before);
+    assert_eq!(small.union_from(&filled(0..600)), Ok(true));
+}
+
 #[test]
 fn unions_keep_the_rates() {
     let filled = |keys: std::ops::Range<u64>| {

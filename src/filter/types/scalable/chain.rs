@@ -647,16 +647,16 @@ impl Union for Scalable {
     #[inline]
     fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let theirs = other.layers_now();
-        self.check_room_for(&theirs)?;
         // Those that have room come last: the last one takes keys.
-        let mut theirs: Vec<_> = theirs.iter().map(|layer| (layer.room(), layer.bloom())).collect();
-        theirs.sort_by_key(|(room, _)| *room);
+        let mut theirs: Vec<_> = theirs.iter().filter(|layer| !layer.bloom().is_empty()).collect();
+        theirs.sort_by_cached_key(|layer| layer.room());
+        self.check_room_for(&theirs)?;
         let mut changed = false;
-        for (_, theirs) in theirs {
-            while !theirs.is_empty() {
+        for theirs in theirs.into_iter().map(Layer::bloom) {
+            loop {
                 let layers = self.layers_now();
-                if let Some(ours) = layers.with_room_for(theirs) {
-                    changed |= ours.union_from(theirs)?;
+                if let Some(room) = layers.with_room_for(theirs, &[]) {
+                    changed |= room.layer.union_from(theirs)?;
                     break;
                 }
                 let next = layers.len();
@@ -694,19 +694,29 @@ fn united_len(one: &Bloom, other: &Bloom) -> usize {
     one.layout.keys_for(ones)
 }
 
+/// A layer with room for the keys of another one.
+struct Room<'a> {
+    number: usize,
+    layer: &'a Bloom,
+    /// The keys that are new to it.
+    new: usize,
+}
+
 impl<'a> Layers<'a> {
-    /// The layer that takes the keys of `theirs` with the fewest new ones.
-    fn with_room_for(&self, theirs: &Bloom) -> Option<&'a Bloom> {
-        let alike = self
-            .iter()
-            .map(Layer::bloom)
-            .filter(|ours| ours.layout == theirs.layout);
-        let fits = alike.filter_map(|ours| {
-            let (before, after) = (ours.estimated_len(), united_len(ours, theirs));
-            let most = ours.expected_keys.saturating_add(ours.expected_keys / UNION_EXCESS);
-            (after <= most || after <= before).then(|| (after.saturating_sub(before), ours))
-        });
-        fits.min_by_key(|(new, _)| *new).map(|(_, ours)| ours)
+    /// The layer that takes the keys of `theirs` with the fewest new ones. `planned` has the number
+    /// of keys that each of the first layers is to get besides.
+    fn with_room_for(&self, theirs: &Bloom, planned: &[usize]) -> Option<Room<'a>> {
+        let layers = self.iter().map(Layer::bloom).enumerate();
+        let fits = layers
+            .filter(|(_, ours)| ours.layout == theirs.layout)
+            .filter_map(|(number, layer)| {
+                let before = layer.estimated_len();
+                let new = united_len(layer, theirs).saturating_sub(before);
+                let after = before + new + planned.get(number).unwrap_or(&0);
+                let most = layer.expected_keys.saturating_add(layer.expected_keys / UNION_EXCESS);
+                (after <= most || new == 0).then_some(Room { number, layer, new })
+            });
+        fits.min_by_key(|room| room.new)
     }
 }
 
@@ -718,13 +728,18 @@ fn no_room(theirs: &Bloom, why: NoLayer) -> IncompatibleError {
 }
 
 impl Scalable {
-    /// Fails if a union with these layers needs more layers or memory than there can be.
-    fn check_room_for(&self, theirs: &Layers<'_>) -> Result<(), IncompatibleError> {
+    /// Fails if a union with these layers, in this order, needs more layers or memory than there
+    /// can be.
+    fn check_room_for(&self, theirs: &[&Layer]) -> Result<(), IncompatibleError> {
         let ours = self.layers_now();
-        let mut count = ours.len() + usize::from(self.has_layer(ours.len()));
-        let mut bytes = self.memory_bytes();
-        for theirs in theirs.iter().map(Layer::bloom) {
-            if theirs.is_empty() || ours.with_room_for(theirs).is_some() {
+        let mut planned = alloc::vec![0; ours.len()];
+        // A layer that was made ahead of need comes before those of the union.
+        let ahead = self.entries.get(ours.len()).and_then(OnceBox::get);
+        let mut count = ours.len() + usize::from(ahead.is_some());
+        let mut bytes = self.memory_bytes() + ahead.map_or(0, |layer| layer.bloom().memory_bytes());
+        for theirs in theirs.iter().map(|layer| layer.bloom()) {
+            if let Some(room) = ours.with_room_for(theirs, &planned) {
+                planned[room.number] += room.new;
                 continue;
             }
             if count >= self.entries.len() {
