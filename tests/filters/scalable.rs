@@ -582,6 +582,21 @@ fn a_union_without_room_for_all_layers_adds_no_key() {
 }
 
 #[test]
+fn a_union_counts_the_layer_that_was_made_ahead_of_need() {
+    let grown = unlimited(1000, 0.01).build().unwrap();
+    fill(&grown, 0..1500);
+    assert_eq!(grown.layers().len(), 2);
+    let limit = grown.memory_bytes() + 64;
+    let (all, other) = (unlimited(1000, 0.01).max_bytes(limit), unlimited(1000, 0.01));
+    let (all, other) = (all.build().unwrap(), other.build().unwrap());
+    fill(&all, 0..980);
+    fill(&other, 5000..5600);
+    assert!(all.union_from(&other).is_err() && all.layers().len() == 1);
+    fill(&all, 0..1500);
+    assert_eq!(all.memory_bytes(), grown.memory_bytes());
+}
+
+#[test]
 fn unions_keep_the_rates() {
     let filled = |keys: std::ops::Range<u64>| {
         let filter = unlimited(1000, 0.01).build().unwrap();
