@@ -309,7 +309,8 @@ def test_a_list_that_other_threads_change():
         # Not ASCII: their UTF-8 lies apart, and is freed with them.
         return [f"é{i} " * 300 for i in range(64)]
 
-    keys, f, known = [], BloomFilter(1000, 1e-4), BloomFilter(1000, 1e-4)
+    # Not empty: the thread that changes them may begin when the other one is done.
+    keys, f, known = strings(), BloomFilter(1000, 1e-4), BloomFilter(1000, 1e-4)
     known.update(strings())
     done = threading.Event()
 
