@@ -23,7 +23,7 @@ export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 ASAN_OPTIONS=all
 # With the standard library, which hands data from thread to thread too. Only the tests that have
 # threads, by parts of their names: no unit test has some.
 thread() {
-    local tests=(threads racing beside claim live_filter ones_own moved_all_the_time the_same_keys)
+    local tests=(threads racing beside claim live_filter ones_own moved_all_the_time the_same_keys_make)
     tests+=(parallel:: bulk::many_regions lookups_hold_on lists_are_used_again)
     RUSTFLAGS=-Zsanitizer=thread \
         cargo test -Zbuild-std --target $host --target-dir "$target/tsan" --no-fail-fast \
