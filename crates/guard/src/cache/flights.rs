@@ -269,7 +269,7 @@ where
     /// Ends a flight whose load returned `found`.
     pub(crate) fn finish(&self, key: &K, flight: &Arc<Flight<T>>, found: Option<C::Value>) {
         let mut flights = self.lock(key);
-        if take(&mut flights, key, flight) {
+        if Self::take(&mut flights, key, flight) {
             self.caches.put(key, flight.epoch, found);
         }
     }
@@ -277,7 +277,7 @@ where
     /// Ends a flight whose load failed. Returns the value that serves instead, if there is one.
     pub(crate) fn fail(&self, key: &K, flight: &Arc<Flight<T>>) -> Option<C::Value> {
         let mut flights = self.lock(key);
-        if take(&mut flights, key, flight) {
+        if Self::take(&mut flights, key, flight) {
             self.fall_back(key, flight)
         } else {
             None
@@ -287,7 +287,7 @@ where
     /// [`fail`](Self::fail) for a get that stops waiting for a flight, which goes on.
     pub(crate) fn give_up(&self, key: &K, flight: &Arc<Flight<T>>) -> Option<C::Value> {
         let flights = self.lock(key);
-        if is_there(&flights, key, flight) {
+        if Self::is_there(&flights, key, flight) {
             self.fall_back(key, flight)
         } else {
             None
@@ -304,7 +304,7 @@ where
     /// get enters a new one.
     pub(crate) fn leave(&self, key: &K, flight: &Arc<Flight<T>>) {
         if !flight.has_begun() {
-            take(&mut self.lock(key), key, flight);
+            Self::take(&mut self.lock(key), key, flight);
         }
     }
 
@@ -358,29 +358,23 @@ where
         let hash = self.hasher.hash_one(key) as usize;
         &self.shards[hash & (self.shards.len() - 1)]
     }
+
+    /// Removes `flight` from the table; returns whether it was there.
+    fn take(flights: &mut FlightTable<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bool {
+        let is_there = Self::is_there(flights, key, flight);
+        if is_there {
+            flights.remove(key);
+        }
+        is_there
+    }
+
+    fn is_there(flights: &FlightTable<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bool {
+        flights.get(key).is_some_and(|present| Arc::ptr_eq(present, flight))
+    }
 }
 
 /// A panic under the lock (in a key's `Eq`, a value's `Drop`, a weigher) leaves table and caches
 /// intact, since each of their calls is complete by itself.
 fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Removes `flight` from the table; returns whether it was there.
-fn take<K, T>(flights: &mut FlightTable<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bool
-where
-    K: Hash + Eq + ToOwned<Owned: Hash + Eq> + ?Sized,
-{
-    let is_there = is_there(flights, key, flight);
-    if is_there {
-        flights.remove(key);
-    }
-    is_there
-}
-
-fn is_there<K, T>(flights: &FlightTable<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bool
-where
-    K: Hash + Eq + ToOwned<Owned: Hash + Eq> + ?Sized,
-{
-    flights.get(key).is_some_and(|present| Arc::ptr_eq(present, flight))
 }
