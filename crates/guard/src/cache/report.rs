@@ -163,12 +163,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         count("lanebloom_guard_refreshes_total", stats.refreshes, help);
         let help = "Time that a load took, also a failed one";
         describe_histogram!("lanebloom_guard_load_seconds", Unit::Seconds, help);
+        let false_positives = stats.guard.false_positives;
         let help = "Gets of absent keys that the filter let through";
-        count(
-            "lanebloom_guard_false_positives_total",
-            stats.guard.false_positives,
-            help,
-        );
+        count("lanebloom_guard_false_positives_total", false_positives, help);
         let help = "Keys that were inserted, updates of rows included";
         count("lanebloom_guard_inserted_total", stats.inserted, help);
         count("lanebloom_guard_removed_total", stats.removed, "Keys that were removed");
@@ -199,24 +196,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             gauge("lanebloom_guard_filter_keys", filter.len as f64, Unit::Count, help);
             let help = "Share of the filter's bits that are set";
             gauge("lanebloom_guard_fill_ratio", filter.fill_ratio, Unit::Count, help);
+            let rate = filter.false_positive_rate;
             let help = "False-positive rate that follows from the filter's fill";
-            gauge(
-                "lanebloom_guard_current_rate",
-                filter.false_positive_rate,
-                Unit::Count,
-                help,
-            );
+            gauge("lanebloom_guard_current_rate", rate, Unit::Count, help);
         }
         let rate = filter.false_positive_rate();
         let help = "False-positive rate that was requested for the filter";
         gauge("lanebloom_guard_promised_rate", rate, Unit::Count, help);
         let bytes = filter.memory_bytes() as f64;
-        gauge(
-            "lanebloom_guard_filter_bytes",
-            bytes,
-            Unit::Bytes,
-            "Memory of the filter",
-        );
+        let help = "Memory of the filter";
+        gauge("lanebloom_guard_filter_bytes", bytes, Unit::Bytes, help);
         if let Some(lag) = filter.lag() {
             let help = "Time since a shared filter's last exchange with its server";
             gauge("lanebloom_guard_lag_seconds", lag.as_secs_f64(), Unit::Seconds, help);
@@ -227,10 +216,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
         // A copy, so that the recorder is not called under the lock.
         let history = *self.history();
-        let (completed, failed) = (history.completed, history.failed);
         let help = "Rebuilds that were committed";
-        count("lanebloom_guard_rebuilds_total", completed, help);
-        count("lanebloom_guard_failed_rebuilds_total", failed, "Rebuilds that failed");
+        count("lanebloom_guard_rebuilds_total", history.completed, help);
+        let help = "Rebuilds that failed";
+        count("lanebloom_guard_failed_rebuilds_total", history.failed, help);
         let help = "Keys that the filter was planned for";
         gauge("lanebloom_guard_capacity", history.capacity as f64, Unit::Count, help);
         let help = "Time since all keys were read from the store, or since the cache was made";
