@@ -20,7 +20,7 @@
 //!   one in the current epoch. It replaces a flight of an earlier epoch. The load of the new flight
 //!   reads the store after that.
 //! - **refresh** enters a flight although the caches have the key, if its entry is old. Lookups
-//!   still return that entry.
+//!   still return that entry. If the flight cannot begin, because of a panic, it leaves the table.
 //! - **finish**, after the load: if the table still has *this* flight, removes it and puts the
 //!   result into the caches. Otherwise the result is only for the flight's own waiters.
 //! - **fail**, after a load that failed: removes the flight from the table in the same way. If it
