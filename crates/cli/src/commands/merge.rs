@@ -89,8 +89,11 @@ fn united(into: Content, from: Content) -> Result<Content> {
 /// and their rates add up: two full filters for 1% each have 2%, and one layer with all their keys
 /// would have 11%.
 fn united_layers(into: AnyFilter, from: AnyFilter) -> Result<AnyFilter> {
-    if let (Some(ours), Some(theirs)) = (into.hasher(), from.hasher()) {
-        same_hasher(ours, theirs)?;
+    let [ours, theirs] = [&into, &from].map(|filter| *filter.hasher().expect("its kind was compared"));
+    if ours != theirs {
+        let is_keyed = ours.to_string() == theirs.to_string();
+        let keys = if is_keyed { " with other keys" } else { "" };
+        bail!("the hasher differs: {theirs} there, {ours} here{keys}");
     }
     let is_plain = matches!(into, AnyFilter::Bloom(_));
     let rate = (rate_of(&into) + rate_of(&from)).min(0.5);
@@ -101,19 +104,6 @@ fn united_layers(into: AnyFilter, from: AnyFilter) -> Result<AnyFilter> {
     } else {
         AnyFilter::Scalable(into)
     })
-}
-
-/// Fails if two filters have other hashers.
-fn same_hasher(ours: &AnyHasher, theirs: &AnyHasher) -> Result<()> {
-    if ours == theirs {
-        return Ok(());
-    }
-    let keys = if ours.to_string() == theirs.to_string() {
-        " with other keys"
-    } else {
-        ""
-    };
-    bail!("the hasher differs: {theirs} there, {ours} here{keys}")
 }
 
 /// The rate that a filter is for.
