@@ -55,7 +55,7 @@ fn answers_in_a_file() {
         ("query filter missing -o answers", "missing"),
         ("query filter keys -q -o answers", "--quiet prints nothing"),
     ] {
-        assert!(shell.error(line).contains(part), "{line}");
+        shell.fails(line, part);
     }
     assert_eq!(shell.read("answers"), b"a\nb\n");
     assert_eq!(shell.names("."), ["answers", "filter", "keys", "others"]);
@@ -376,7 +376,7 @@ fn funnels_of_guava() {
         "build keys -o filter --funnel utf8 --format redisbloom --redis-key a",
         "query redis keys --funnel bytes",
     ] {
-        assert!(shell.error(line).contains("--funnel is for"), "{line}");
+        shell.fails(line, "--funnel is for");
     }
-    assert!(shell.error("query guava keys --funnel utf-32").contains("utf16"));
+    shell.fails("query guava keys --funnel utf-32", "utf16");
 }
