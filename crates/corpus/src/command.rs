@@ -119,7 +119,7 @@ fn run(args: &Args) -> Result<()> {
         save_build(build.path(), &stage.decider.filter.seen, &settings)?;
     }
     progress.finish();
-    let summary = summary::of(&stage.decider, &counts, skipped, args, start).with_skipped(files.skipped);
+    let summary = summary::of(&stage.decider, &counts, bands, skipped, args, start).with_skipped(files.skipped);
     if let Some(output) = &report {
         let members = summary.statistics.iter().map(|(name, value)| (name, value.to_string()));
         let report = object(members);

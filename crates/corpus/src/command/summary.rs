@@ -4,12 +4,18 @@ use super::args::Args;
 use super::decide::{By, Decider, Statistics};
 use super::documents::{Counts, Fate};
 use indicatif::HumanBytes;
-use lanebloom_corpus::Near;
 use lanebloom_files::summary::Summary;
 use serde_json::Value;
 use std::time::Instant;
 
-pub(super) fn of(decider: &Decider, counts: &Counts, skipped: usize, args: &Args, start: Instant) -> Summary {
+pub(super) fn of(
+    decider: &Decider,
+    counts: &Counts,
+    bands: usize,
+    skipped: usize,
+    args: &Args,
+    start: Instant,
+) -> Summary {
     let Decider { filter, way, .. } = decider;
     let (is_build, is_against) = (way.by == By::Nothing, way.by == By::Found);
     let (documents, shortened) = (counts.documents(), counts.of(Fate::Shortened));
@@ -29,7 +35,7 @@ pub(super) fn of(decider: &Decider, counts: &Counts, skipped: usize, args: &Args
     let seconds = start.elapsed().as_secs_f64();
     let mb = text_bytes as f64 / 1e6;
     let Statistics { memory, fill, rate } = decider.statistics();
-    let rate = rate * args.near.map_or(1.0, |near| Near::new(near).bands() as f64);
+    let rate = rate * bands as f64;
     let mut statistics: Vec<(&'static str, Value)> = vec![
         ("documents", documents.into()),
         ("not_json", not_json.into()),
