@@ -136,7 +136,7 @@ use crate::funnel::Funnel;
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
 use crate::hash::{FilterHasher, KeyHasher, Murmur3};
-use crate::kernel::{Isa, RowKernel};
+use crate::kernel::Isa;
 use crate::words::bits::{Bits, Load, acquire};
 use crate::words::sync::AtomicU64;
 use alloc::format;
@@ -169,7 +169,6 @@ use rows::{Columns, Places, WORD};
 pub struct Bank<R: Rows, S = Murmur3> {
     rows: R,
     pub(crate) places: Places,
-    kernel: RowKernel<R::Word>,
     columns: usize,
     layout: Layout,
     expected_keys: usize,
@@ -301,16 +300,14 @@ impl<S> FilterBank<S> {
 
 impl<R: Rows, S> Bank<R, S> {
     fn of(rows: R, layout: Layout, columns: usize, expected_keys: usize, hasher: S) -> Self {
-        let isa = Isa::best();
         Self {
             rows,
             places: Places::new(layout, columns),
-            kernel: RowKernel::of(isa),
             columns,
             layout,
             expected_keys,
             hasher,
-            isa,
+            isa: Isa::best(),
         }
     }
 
@@ -318,11 +315,7 @@ impl<R: Rows, S> Bank<R, S> {
     #[doc(hidden)]
     #[must_use]
     pub fn with_isa(self, isa: Isa) -> Self {
-        Self {
-            kernel: RowKernel::of(isa),
-            isa,
-            ..self
-        }
+        Self { isa, ..self }
     }
 
     fn check(&self, column: usize) -> Result<(), BankError> {

@@ -104,7 +104,7 @@ pub use self::isa::{Isa, instruction_set, instruction_sets};
 
 use self::arch::Inlined;
 use self::dispatch::{
-    AndRows, BatchInserts, BatchLookups, Contains, Gather, Insert, Probe, SHAPES, Unpack, of_shapes, shape_number,
+    BatchInserts, BatchLookups, Contains, Gather, Insert, Probe, SHAPES, Unpack, of_shapes, shape_number,
 };
 pub(crate) use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
@@ -263,54 +263,6 @@ pub(crate) fn line_rows_of(layout: Layout) -> LineRows {
     LINE_ROWS[shape_number(layout.shape.words, layout.shape.bits)]
 }
 
-/// ANDs rows of words, by one instruction set: the lookups of a bank of filters.
-#[derive(Debug)]
-pub(crate) struct RowKernel<T>(AndRows<T>);
-
-impl<T> Clone for RowKernel<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for RowKernel<T> {}
-
-impl<T: Load> RowKernel<T> {
-    pub(crate) fn of(isa: Isa) -> Self {
-        const { assert!(!T::COUNTERS) };
-        Self(arch::and_rows(isa.level()))
-    }
-
-    /// Writes to `out` the AND of rows of `words`: each begins at one of `starts`, and is as long
-    /// as `out`.
-    ///
-    /// # Panics
-    ///
-    /// If a row ends beyond the words.
-    #[inline(always)]
-    pub(crate) fn and(self, words: &[T], starts: &[u64], out: &mut [u64]) {
-        // One word takes less time than the call.
-        if let [out] = out {
-            *out = starts
-                .iter()
-                .fold(u64::MAX, |all, &start| all & words[start as usize].load());
-            return;
-        }
-        let last = words.len().checked_sub(out.len()).expect("a row lies within the words") as u64;
-        // (A fold, which becomes vectors.)
-        let within = starts.iter().fold(true, |within, &start| within & (start <= last));
-        assert!(
-            within,
-            "rows of {} words at {starts:?} do not lie within {} words",
-            out.len(),
-            words.len()
-        );
-        // SAFETY: rows lie within the words, and the `Isa` proved that the CPU has what the
-        // function needs.
-        unsafe { (self.0)(words, starts, out) }
-    }
-}
-
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
 /// Inserts and removes are the same for all: a compare-exchange per word takes longer than vectors
@@ -349,6 +301,36 @@ impl CounterKernels {
 }
 
 impl Isa {
+    /// Writes to `out` the AND of rows of `words`: each begins at one of `starts`, and is as long
+    /// as `out`. The lookups of a bank of filters call it.
+    ///
+    /// # Panics
+    ///
+    /// If a row ends beyond the words.
+    #[inline(always)]
+    pub(crate) fn and_rows<T: Load>(self, words: &[T], starts: &[u64], out: &mut [u64]) {
+        const { assert!(!T::COUNTERS) };
+        // One word takes less time than the call.
+        if let [out] = out {
+            *out = starts
+                .iter()
+                .fold(u64::MAX, |all, &start| all & words[start as usize].load());
+            return;
+        }
+        let last = words.len().checked_sub(out.len()).expect("a row lies within the words") as u64;
+        // (A fold, which becomes vectors.)
+        let within = starts.iter().fold(true, |within, &start| within & (start <= last));
+        assert!(
+            within,
+            "rows of {} words at {starts:?} do not lie within {} words",
+            out.len(),
+            words.len()
+        );
+        // SAFETY: rows lie within the words, and the `Isa` proves that the CPU has what the
+        // function needs.
+        unsafe { arch::and_rows(self.level())(words, starts, out) }
+    }
+
     /// The function that writes a bit of a bitmap to each place of a slice.
     #[inline]
     pub fn unpack(self) -> impl Fn(&[u64], &mut [bool]) {

@@ -15,7 +15,7 @@ use crate::filter::traits::{FixedSize, Stored};
 use crate::funnel::Funnel;
 use crate::geometry::layout::LINE_BYTES;
 use crate::hash::{FilterHasher, KeyHasher, Murmur3};
-use crate::kernel::{Isa, RowKernel};
+use crate::kernel::Isa;
 use crate::words::bits::{Load, acquire};
 use crate::words::chunks::as_chunks;
 use crate::words::scratch::Scratch;
@@ -314,11 +314,10 @@ impl<S: KeyHasher> BankHeader<S> {
             return Err(SnapshotError(SnapshotErrorKind::Truncated { bytes, needed }));
         }
         let (mut space, mut one) = (Scratch::default(), vec![0; out.len()]);
-        let kernel = RowKernel::<[u8; 8]>::of(Isa::best());
         let starts = self.places.starts_in_blocks(self.hasher.hash_key(key), &mut space);
         out.fill(u64::MAX);
         for (starts, block) in starts.chunks(starts.len() / lines).zip(blocks) {
-            kernel.and(as_chunks(block.as_ref()).0, starts, &mut one);
+            Isa::best().and_rows(as_chunks::<8, u8>(block.as_ref()).0, starts, &mut one);
             for (out, one) in out.iter_mut().zip(&one) {
                 *out &= one;
             }

@@ -236,7 +236,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// whether any bit is set.
     #[inline(always)]
     fn and(&self, first: usize, starts: &[u64], out: &mut [u64]) -> bool {
-        self.kernel.and(&self.rows.rows()[first..], starts, out);
+        self.isa.and_rows(&self.rows.rows()[first..], starts, out);
         let any = out.iter().fold(0, |any, word| any | word) != 0;
         if R::Word::SHARED {
             acquire_if(any);

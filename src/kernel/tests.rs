@@ -114,8 +114,8 @@ fn all_instruction_sets_and_the_same_rows() {
                     }
                 }
                 let (mut ours, mut theirs) = (vec![7; width], vec![7; width]);
-                RowKernel::of(isa).and(shared, &starts, &mut ours);
-                RowKernel::of(isa).and(stored, &starts, &mut theirs);
+                isa.and_rows(shared, &starts, &mut ours);
+                isa.and_rows(stored, &starts, &mut theirs);
                 assert_eq!(ours, expected, "{isa}, {rows} rows of {width}");
                 assert_eq!(theirs, expected, "{isa}, {rows} rows of {width}");
             }
@@ -126,7 +126,7 @@ fn all_instruction_sets_and_the_same_rows() {
 #[test]
 #[should_panic(expected = "do not lie within 8 words")]
 fn rows_beyond_the_words_are_refused() {
-    RowKernel::of(Isa::best()).and(
+    Isa::best().and_rows(
         Bits::new(1).unwrap().shared().all().as_flattened(),
         &[0, 5],
         &mut [0; 4],
