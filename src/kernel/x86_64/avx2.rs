@@ -36,7 +36,7 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     _: &Probe<T>,
 ) -> bool {
     if W == 4 && S <= 3 {
-        return loads::Four::of(S).contains(lines, hash);
+        return loads::four_hold(lines, hash, S);
     }
     let fields = const { &BitFields::new(W, S) };
     if W > 2 {

@@ -14,10 +14,10 @@
 
 #[cfg(lanebloom_rust_1_89)]
 use super::bitalg;
-use super::loads::{self, line_of};
+use super::loads::{self, Pair, line_of};
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{BitFields, MULTIPLIER};
-use crate::words::bits::{Lines, Load, Prefetchable, add_missing};
+use crate::geometry::pattern::MULTIPLIER;
+use crate::words::bits::{Lines, Load, add_missing};
 use crate::words::sync::AtomicU64;
 
 /// The single calls of one filter: by one of the two, or else by a pointer.
@@ -131,23 +131,7 @@ impl Inlined {
     }
 }
 
-/// The constants of a pattern of two words from one product, for AVX2.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::kernel) struct Pair {
-    select: u32,
-    bytes: loads::PairBytes,
-}
-
 impl Pair {
-    fn of(bits: usize) -> Self {
-        let fields = BitFields::new(2, bits);
-        let select = fields.words[1].select;
-        Self {
-            select,
-            bytes: loads::PairBytes::new([fields.bytes[0], fields.bytes[1]], select),
-        }
-    }
-
     /// The product, the line of the hash, and the numbers of the two words in the line's halves.
     #[inline(always)]
     fn place<T>(&self, lines: Lines<'_, T>, hash: u64) -> (u64, *const T, [u64; 2]) {
@@ -155,7 +139,7 @@ impl Pair {
         (
             product,
             line_of(lines, hash),
-            [product >> 62, product >> self.select & 3],
+            [product >> 62, product >> self.select.get() & 3],
         )
     }
 
@@ -164,15 +148,13 @@ impl Pair {
     /// The CPU has AVX2 and BMI2.
     #[inline(always)]
     unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> bool {
-        // SAFETY: `Lines` has at least one line. The words are those of one: two bits select one of
-        // a half.
+        // SAFETY: the words are those of a line of the filter: two bits select one of a half.
         unsafe {
             if T::COUNTERS {
                 let (product, line, [first, second]) = self.place(lines, hash);
-                return loads::words_hold(loads::two::<2, T>(line, first, second), product, &self.bytes);
+                return loads::words_hold(loads::two::<2, T>(line, first, second), product, self);
             }
-            let (all, product) = (lines.all().as_ptr().cast::<T>(), hash.wrapping_mul(MULTIPLIER));
-            loads::pair_holds(all, lines.blocks(), hash, product, &self.bytes)
+            loads::pair_holds(lines, hash, self)
         }
     }
 
@@ -184,7 +166,7 @@ impl Pair {
         let (product, line, [first, second]) = self.place(lines, hash);
         // SAFETY: as in `contains`. The words live as long as the lines.
         unsafe {
-            let Some(missing) = loads::pair_lacks(line, first, second, product, &self.bytes) else {
+            let Some(missing) = loads::pair_lacks(line, first, second, product, self) else {
                 return false;
             };
             let words = [&*line.add(first as usize), &*line.add(LINE_WORDS / 2 + second as usize)];

@@ -202,10 +202,10 @@ pub(super) unsafe fn two_hold(words: __m128i, product: u64, byte_shifts: &[u64; 
     }
 }
 
-/// The constants of [`pair_holds`] and [`pair_lacks`].
+/// The constants of a pattern of two words from one product, for [`pair_holds`] and [`pair_lacks`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(super) struct PairBytes {
+pub(super) struct Pair {
     /// The bits of a position.
     positions: [u8; 16],
     /// 128 in the lowest byte, which makes no bit; 64 in bytes that are positions of the second
@@ -219,16 +219,14 @@ pub(super) struct PairBytes {
     /// The `j`th position of the first word in the lowest byte, that of the second word 8 bytes on.
     masks: [[u8; 16]; 3],
     /// The shift of the product that brings down the two bits that select the second word.
-    select: NonZeroU64,
+    pub(super) select: NonZeroU64,
 }
 
-impl PairBytes {
-    /// `bytes` are the numbers of the bytes that are positions of each word, of which at most three
-    /// differ. None is 0.
-    pub(super) fn new(bytes: [u64; 2], select: u32) -> Self {
-        let bytes = bytes.map(u64::to_le_bytes);
+impl Pair {
+    pub(super) fn of(bits: usize) -> Self {
+        let fields = BitFields::new(2, bits);
         let mut new = Self {
-            select: NonZeroU64::new(select.into()).expect("a word is before it"),
+            select: NonZeroU64::new(fields.words[1].select.into()).expect("a word is before it"),
             positions: [0; 16],
             marks: [0; 16],
             lanes: [0; 16],
@@ -236,8 +234,9 @@ impl PairBytes {
             masks: [[128; 16]; 3],
         };
         new.marks[0] = 128;
-        for (word, bytes) in bytes.into_iter().enumerate() {
-            for (j, byte) in bytes.into_iter().enumerate() {
+        for word in 0..2 {
+            // (At most three of them differ, and none is 0.)
+            for (j, byte) in fields.bytes[word].to_le_bytes().into_iter().enumerate() {
                 new.positions[usize::from(byte)] = 63;
                 new.marks[usize::from(byte)] = 64 * word as u8;
                 if j < 4 {
@@ -259,18 +258,13 @@ impl PairBytes {
 ///
 /// # Safety
 ///
-/// The CPU has AVX2 and BMI2. There are `blocks` lines at `all`, at least one.
+/// The CPU has AVX2 and BMI2.
 #[inline(always)]
-pub(super) unsafe fn pair_holds<T: Load>(
-    all: *const T,
-    blocks: usize,
-    hash: u64,
-    product: u64,
-    constants: &PairBytes,
-) -> bool {
+pub(super) unsafe fn pair_holds<T: Load>(lines: Lines<'_, T>, hash: u64, constants: &Pair) -> bool {
     let held: u8;
-    // SAFETY: the constants are memory of their own. The block of a hash is below their number, and
-    // two bits select a word of a half of its line; see the top of this file.
+    // SAFETY: the constants are memory of their own. `Lines` has at least one line, the block of a
+    // hash is below their number, and two bits select a word of a half of its line; see the top of
+    // this file.
     unsafe {
         asm!(
             "mulx {line}, {second}, {blocks}",
@@ -293,13 +287,13 @@ pub(super) unsafe fn pair_holds<T: Load>(
             "setc {held}",
             line = out(reg) _,
             second = out(reg) _,
-            product = inout(reg) product => _,
+            product = inout(reg) hash.wrapping_mul(MULTIPLIER) => _,
             positions = out(xmm_reg) _,
             masks = out(xmm_reg) _,
             words = out(xmm_reg) _,
             bits = in(xmm_reg) _mm_load_si128(constants.bits.as_ptr().cast()),
-            all = in(reg) all,
-            blocks = in(reg) blocks,
+            all = in(reg) lines.all().as_ptr(),
+            blocks = in(reg) lines.blocks(),
             in("rdx") hash,
             constants = in(reg) constants,
             held = out(reg_byte) held,
@@ -369,27 +363,6 @@ impl FourBytes {
     }
 }
 
-/// The constants of lookups of four words with one to three bits, for AVX2.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Four(&'static FourBytes);
-
-impl Four {
-    pub(super) fn of(bits: usize) -> Self {
-        static OF: [FourBytes; 3] = [FourBytes::new(1), FourBytes::new(2), FourBytes::new(3)];
-        Self(&OF[bits - 1])
-    }
-
-    /// # Safety
-    ///
-    /// The CPU has AVX2 and BMI2.
-    #[inline(always)]
-    pub(super) unsafe fn contains<T: Load>(self, lines: Lines<'_, T>, hash: u64) -> bool {
-        let products = [MULTIPLIER, MULTIPLIER.wrapping_mul(MULTIPLIER)].map(|by| hash.wrapping_mul(by));
-        // SAFETY: `Lines` has at least one line.
-        unsafe { four_hold(lines.all().as_ptr().cast::<T>(), lines.blocks(), hash, products, self.0) }
-    }
-}
-
 /// Whether the four words of the hash hold the bits at the positions that are bytes of two
 /// products.
 ///
@@ -397,20 +370,19 @@ impl Four {
 /// byte in it. That takes fewer instructions than to select the words by numbers, and the loads do
 /// not wait for the products.
 ///
+/// `bits` is the number of bits in each word, at most three.
+///
 /// # Safety
 ///
-/// The CPU has AVX2 and BMI2. There are `blocks` lines at `all`, at least one.
+/// The CPU has AVX2 and BMI2.
 #[inline(always)]
-unsafe fn four_hold<T: Load>(
-    all: *const T,
-    blocks: usize,
-    hash: u64,
-    products: [u64; 2],
-    constants: &FourBytes,
-) -> bool {
+pub(super) unsafe fn four_hold<T: Load>(lines: Lines<'_, T>, hash: u64, bits: usize) -> bool {
+    static CONSTANTS: [FourBytes; 3] = [FourBytes::new(1), FourBytes::new(2), FourBytes::new(3)];
+    let constants = &CONSTANTS[bits - 1];
+    let products = [MULTIPLIER, MULTIPLIER.wrapping_mul(MULTIPLIER)].map(|by| hash.wrapping_mul(by));
     let (held, masks): (__m128i, __m128i);
-    // SAFETY: the constants are memory of their own. The block of a hash is below their number; see
-    // the top of this file.
+    // SAFETY: the constants are memory of their own. `Lines` has at least one line, and the block
+    // of a hash is below their number; see the top of this file.
     unsafe {
         asm!(
             "mulx {line}, {low}, {blocks}",
@@ -448,8 +420,8 @@ unsafe fn four_hold<T: Load>(
             third = out(xmm_reg) _,
             fourth = out(xmm_reg) _,
             bits = in(xmm_reg) _mm_load_si128(constants.bits.as_ptr().cast()),
-            all = in(reg) all,
-            blocks = in(reg) blocks,
+            all = in(reg) lines.all().as_ptr(),
+            blocks = in(reg) lines.blocks(),
             in("rdx") hash,
             first = in(reg) products[0],
             second = in(reg) products[1],
@@ -477,7 +449,7 @@ unsafe fn four_hold<T: Load>(
 ///
 /// The CPU has AVX2.
 #[inline(always)]
-pub(super) unsafe fn words_hold(words: __m128i, product: u64, constants: &PairBytes) -> bool {
+pub(super) unsafe fn words_hold(words: __m128i, product: u64, constants: &Pair) -> bool {
     let held: u8;
     // SAFETY: the constants are memory of their own.
     unsafe {
@@ -514,7 +486,7 @@ pub(super) unsafe fn pair_lacks<T: Load>(
     first: u64,
     second: u64,
     product: u64,
-    constants: &PairBytes,
+    constants: &Pair,
 ) -> Option<[u64; 2]> {
     let held: u8;
     let lacks: __m128i;
