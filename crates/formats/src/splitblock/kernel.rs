@@ -13,7 +13,7 @@ use lanebloom::internal::bounds::Load;
 use lanebloom::internal::{AccessPlan, AtomicU64, Bits};
 
 /// An instruction set that this CPU has. [`Level::all`] makes it, and one of AVX-512 makes that of
-/// AVX2, which `avx512::detect` asks for too.
+/// AVX2, which `has_avx512` asks for too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level(Set);
 
@@ -36,7 +36,7 @@ impl Level {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             (Set::Avx2, x86_64::has_avx2()),
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
-            (Set::Avx512, x86_64::avx512::detect()),
+            (Set::Avx512, x86_64::has_avx512()),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             (Set::Neon, true),
         ];
@@ -111,7 +111,7 @@ impl Level {
             // SAFETY: as in `contains`.
             Set::Avx2 => unsafe { x86_64::insert_all_mut_avx2(blocks, access, hashes) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
-            // `avx512::detect` asks for AVX2 too.
+            // `has_avx512` asks for AVX2 too.
             Set::Avx512 => Self(Set::Avx2).insert_all_mut(blocks, access, hashes),
             _ => insert_all_mut(blocks, access, hashes, mask),
         }
@@ -134,7 +134,7 @@ impl Level {
             // SAFETY: as in `contains`.
             Set::Avx2 => unsafe { x86_64::insert_each_avx2(blocks, access, hashes, each) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
-            // `avx512::detect` asks for AVX2 too.
+            // `has_avx512` asks for AVX2 too.
             Set::Avx512 => Self(Set::Avx2).insert_each(blocks, access, hashes, each),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Set::Neon => each_block(blocks, access, hashes, each, aarch64::insert),

@@ -44,20 +44,24 @@ struct Constants([[u32; 8]; 2]);
 
 static CONSTANTS: Constants = Constants([SALTS, [1; 8]]);
 
-/// Whether this CPU, or without `std` this target, has AVX2, BMI and `cmpxchg16b`.
+/// Whether this CPU, or without `std` this target, has all these features.
+macro_rules! has {
+    ($($feature:tt)*) => {{
+        #[cfg(feature = "std")]
+        let has = true $(&& std::arch::is_x86_feature_detected!($feature))*;
+        #[cfg(not(feature = "std"))]
+        let has = cfg!(all($(target_feature = $feature),*));
+        has
+    }};
+}
+
 pub(super) fn has_avx2() -> bool {
-    #[cfg(feature = "std")]
-    return std::arch::is_x86_feature_detected!("avx2")
-        && std::arch::is_x86_feature_detected!("cmpxchg16b")
-        && std::arch::is_x86_feature_detected!("bmi1")
-        && std::arch::is_x86_feature_detected!("bmi2");
-    #[cfg(not(feature = "std"))]
-    return cfg!(all(
-        target_feature = "avx2",
-        target_feature = "cmpxchg16b",
-        target_feature = "bmi1",
-        target_feature = "bmi2"
-    ));
+    has!("avx2" "bmi1" "bmi2" "cmpxchg16b")
+}
+
+#[cfg(lanebloom_rust_1_89)]
+pub(super) fn has_avx512() -> bool {
+    has!("avx512f" "avx512bw" "avx512dq" "avx512vl") && has_avx2()
 }
 
 /// By halves of a block: vectors of 32 bytes would leave the upper halves of registers in use,
@@ -111,10 +115,9 @@ pub(super) unsafe fn contains_each_avx2<T: Load>(
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
 ) {
-    let constants = constants();
     // SAFETY: this function's instruction set.
     each_block(blocks, access, hashes, each, |block, hash| unsafe {
-        vector_holds(constants, block, hash)
+        vector_holds(block, hash)
     });
 }
 
@@ -128,36 +131,26 @@ pub(super) unsafe fn insert_each_avx2(
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
 ) {
-    let constants = constants();
-    each_block(blocks, access, hashes, each, |block, hash| {
-        // SAFETY: this function's instruction set.
-        unsafe { vector_set(constants, block, hash) }
+    // SAFETY: this function's instruction set.
+    each_block(blocks, access, hashes, each, |block, hash| unsafe {
+        vector_set(block, hash)
     });
-}
-
-/// The multipliers, and what is shifted.
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn constants() -> (__m256i, __m256i) {
-    // SAFETY: reads the 32 bytes of the array.
-    (
-        unsafe { _mm256_loadu_si256(CONSTANTS.0[0].as_ptr().cast()) },
-        _mm256_set1_epi32(1),
-    )
 }
 
 /// A hash's bits.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn vector_mask((salts, one): (__m256i, __m256i), hash: u64) -> __m256i {
+unsafe fn vector_mask(hash: u64) -> __m256i {
+    // SAFETY: reads the 32 bytes of the array.
+    let salts = unsafe { _mm256_loadu_si256(CONSTANTS.0[0].as_ptr().cast()) };
     let products = _mm256_mullo_epi32(_mm256_set1_epi32(hash as i32), salts);
-    _mm256_sllv_epi32(one, _mm256_srli_epi32::<27>(products))
+    _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_srli_epi32::<27>(products))
 }
 
 /// The words of a block, and a hash's bits.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn words_and_mask<T: Load>(constants: (__m256i, __m256i), block: &Block<T>, hash: u64) -> [__m256i; 2] {
+unsafe fn words_and_mask<T: Load>(block: &Block<T>, hash: u64) -> [__m256i; 2] {
     let words: __m256i;
     // SAFETY: see the top of this file.
     unsafe {
@@ -168,22 +161,22 @@ unsafe fn words_and_mask<T: Load>(constants: (__m256i, __m256i), block: &Block<T
             options(readonly, nostack, preserves_flags),
         );
     }
-    [words, vector_mask(constants, hash)]
+    [words, vector_mask(hash)]
 }
 
 /// Whether a block has all bits of a hash.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn vector_holds<T: Load>(constants: (__m256i, __m256i), block: &Block<T>, hash: u64) -> bool {
-    let [words, mask] = words_and_mask(constants, block, hash);
+unsafe fn vector_holds<T: Load>(block: &Block<T>, hash: u64) -> bool {
+    let [words, mask] = words_and_mask(block, hash);
     _mm256_testc_si256(words, mask) == 1
 }
 
 /// Sets the bits of a hash; returns whether this call set any of them.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn vector_set(constants: (__m256i, __m256i), block: &Block<AtomicU64>, hash: u64) -> bool {
-    let [words, mask] = words_and_mask(constants, block, hash);
+unsafe fn vector_set(block: &Block<AtomicU64>, hash: u64) -> bool {
+    let [words, mask] = words_and_mask(block, hash);
     if _mm256_testc_si256(words, mask) == 1 {
         return false;
     }
@@ -266,9 +259,8 @@ unsafe fn set_half(words: *mut u64, mut old: [u64; 2], mask: [u64; 2]) -> bool {
 /// The CPU has AVX2 and BMI.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn insert_all_mut_avx2(blocks: &mut [Block<u64>], access: AccessPlan, hashes: &[u64]) -> usize {
-    let constants = constants();
     // SAFETY: this function's instruction set; any vector is four words.
     insert_all_mut(blocks, access, hashes, |hash| unsafe {
-        transmute::<__m256i, Block<u64>>(vector_mask(constants, hash))
+        transmute::<__m256i, Block<u64>>(vector_mask(hash))
     })
 }

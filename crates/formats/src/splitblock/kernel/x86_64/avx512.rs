@@ -9,24 +9,6 @@ use core::arch::x86_64::*;
 use lanebloom::internal::bounds::Load;
 use lanebloom::internal::{AccessPlan, as_chunks};
 
-/// Whether this CPU, or without `std` this target, has AVX-512 (F, BW, DQ, VL) too.
-pub(in crate::splitblock::kernel) fn detect() -> bool {
-    #[cfg(feature = "std")]
-    return super::has_avx2()
-        && std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512vl");
-    #[cfg(not(feature = "std"))]
-    return super::has_avx2()
-        && cfg!(all(
-            target_feature = "avx512f",
-            target_feature = "avx512bw",
-            target_feature = "avx512dq",
-            target_feature = "avx512vl"
-        ));
-}
-
 /// In registers above the first sixteen, which need no `vzeroupper`.
 ///
 /// # Safety
