@@ -285,7 +285,8 @@ impl<B: BuildHasher> KeyHasher for B {
                     filled: 0,
                 };
                 key.funnel(&mut sink);
-                sink.finish()
+                sink.hasher.write(&sink.piece[..sink.filled]);
+                sink.hasher.finish()
             }
         }
     }
@@ -335,14 +336,6 @@ struct Pieces<H> {
     piece: [u8; WRITE_BYTES],
     /// The number of bytes in `piece`. A full piece is written when the next byte comes.
     filled: usize,
-}
-
-impl<H: Hasher> Pieces<H> {
-    #[inline(always)]
-    fn finish(mut self) -> u64 {
-        self.hasher.write(&self.piece[..self.filled]);
-        self.hasher.finish()
-    }
 }
 
 impl<H: Hasher> Sink for Pieces<H> {

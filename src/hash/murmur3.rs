@@ -63,18 +63,13 @@ impl Murmur3Sink {
         }
     }
 
-    /// Continues after a kernel has hashed `len` bytes, a multiple of 16, to this state.
-    #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
-    pub(crate) fn resume(h1: u64, h2: u64, len: u64) -> Self {
-        debug_assert_eq!(len % 16, 0);
-        Self { h1, h2, tail: 0, len }
-    }
-
-    /// The state `start`, and then the `len` bytes of `tail`: fewer than 16, zero above.
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+    /// Continues after `len` bytes: a kernel's state, and the last `len % 16` bytes, zero above.
+    #[cfg(all(
+        any(target_arch = "aarch64", all(target_arch = "x86_64", lanebloom_rust_1_89)),
+        not(lanebloom_loom)
+    ))]
     #[inline(always)]
-    pub(crate) fn of_tail(&[h1, h2]: &[u64; 2], tail: u128, len: u64) -> Self {
-        debug_assert!(len < 16);
+    pub(crate) fn resume([h1, h2]: [u64; 2], tail: u128, len: u64) -> Self {
         Self { h1, h2, tail, len }
     }
 

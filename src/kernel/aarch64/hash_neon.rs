@@ -41,7 +41,7 @@ pub(super) unsafe fn murmur3_short(start: &[u64; 2], width: usize, keys: &mut [u
 unsafe fn murmur3_below_16<const HIGH: bool>(start: &[u64; 2], width: usize, keys: &mut [u64], mut high: &[u64]) {
     let one = |low: u64, high: u64| {
         let tail = u128::from(high) << 64 | u128::from(low);
-        Murmur3Sink::of_tail(start, tail, width as u64).finish128().0
+        Murmur3Sink::resume(*start, tail, width as u64).finish128().0
     };
     let [start1, start2] = [all(start[0] ^ width as u64), all(start[1] ^ width as u64)];
     let (twelves, rest) = as_chunks_mut::<TWELVE, _>(keys);

@@ -140,8 +140,8 @@ pub(super) fn murmur3_slices(start: &[u64; 2], keys: &[[&[u8]; GROUP]], out: &mu
             }
         },
         |state, len| murmur3_finish(state, len),
-        |[h1, h2], at, rest| {
-            let mut sink = Murmur3Sink::resume(h1, h2, at as u64);
+        |state, at, rest| {
+            let mut sink = Murmur3Sink::resume(state, 0, at as u64);
             sink.put(rest);
             sink.finish128().0
         },
