@@ -43,12 +43,12 @@ pub(super) fn fill<const W: usize>(
 
 pub(crate) fn increment<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
     let pattern = pattern(hash, const { &BitFields::new(W, S) });
-    counters::increment::<W>(lines, block(hash, lines.blocks()), pattern, S)
+    counters::increment::<W>(&lines.all()[block(hash, lines.blocks())], pattern, S)
 }
 
 pub(crate) fn decrement<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
     let pattern = pattern(hash, const { &BitFields::new(W, S) });
-    counters::decrement::<W>(lines, block(hash, lines.blocks()), pattern, S)
+    counters::decrement::<W>(&lines.all()[block(hash, lines.blocks())], pattern, S)
 }
 
 /// Prefetches the lines of a few hashes by the hint, if there is one.

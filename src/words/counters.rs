@@ -21,7 +21,7 @@
 
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::WordBits;
-use crate::words::bits::{Lines, Load, OwnLines};
+use crate::words::bits::{Load, OwnLines};
 use crate::words::memory::Word;
 use crate::words::sync::{AtomicU64, Ordering};
 use core::borrow::Borrow;
@@ -154,13 +154,7 @@ pub(crate) fn stuck_in(word: u64) -> u64 {
 
 /// Increments the counters of the pattern in the line; returns whether any of them was 0.
 #[inline(always)]
-pub(crate) fn increment<const W: usize>(
-    lines: Lines<'_, Counters>,
-    block: usize,
-    pattern: [WordBits; W],
-    bits: usize,
-) -> bool {
-    let line = &lines.all()[block];
+pub(crate) fn increment<const W: usize>(line: &[Counters; LINE_WORDS], pattern: [WordBits; W], bits: usize) -> bool {
     let mut new = 0;
     for part in pattern {
         let counters = above_zero(part.mask(bits));
@@ -179,13 +173,7 @@ pub(crate) fn increment<const W: usize>(
 /// warns of it. (Decrementing the lowest counters first would make this rarer, not impossible. A
 /// lock would make it impossible, but a stopped thread would stop others.)
 #[inline(always)]
-pub(crate) fn decrement<const W: usize>(
-    lines: Lines<'_, Counters>,
-    block: usize,
-    pattern: [WordBits; W],
-    bits: usize,
-) -> bool {
-    let line = &lines.all()[block];
+pub(crate) fn decrement<const W: usize>(line: &[Counters; LINE_WORDS], pattern: [WordBits; W], bits: usize) -> bool {
     let mut chosen = [(&line[0], 0); W];
     for (chosen, part) in chosen.iter_mut().zip(pattern) {
         *chosen = (&line[part.word], above_zero(part.mask(bits)));
