@@ -103,9 +103,7 @@ pub use self::dispatch::Vectorized;
 pub use self::isa::{Isa, instruction_set, instruction_sets};
 
 use self::arch::Inlined;
-use self::dispatch::{
-    BatchInserts, BatchLookups, Contains, Gather, Insert, Probe, SHAPES, Unpack, of_shapes, shape_number,
-};
+use self::dispatch::{BatchInserts, BatchLookups, Contains, Gather, Insert, Probe, SHAPES, of_shapes, shape_number};
 pub(crate) use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
 use self::scalar::{decrement, increment, line_rows};
@@ -132,11 +130,8 @@ pub(crate) struct Lookups<T> {
     probe: Probe<T>,
     /// The number of its row in the table of [`BatchLookups`].
     row: u8,
-    /// Whether batches prefetch by groups.
-    by_groups: bool,
     access: AccessPlan,
     line_ladder: Ladder,
-    unpack: Unpack,
     /// If a key touches two lines.
     gather: Option<Gather>,
 }
@@ -177,10 +172,8 @@ impl<T: Load> Lookups<T> {
                 hint: tuning.access(bytes, Hint::L1).hint(),
             },
             row: shape.row,
-            by_groups: tuning.takes_groups(bytes / lines),
             access: tuning.access(bytes / lines, tuning.lookups),
             line_ladder: Ladder::of_line(traits),
-            unpack: arch::unpack(isa.level()),
             gather,
         }
     }

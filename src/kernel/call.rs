@@ -49,8 +49,7 @@ impl<T: Load> Lookups<T> {
                 (Plan::Groups, Some((flags, _))) => unsafe { flags(lines, hashes, &self.probe, found) },
                 _ => {
                     let bitmap = self.contains_few_bitmap(plan, lines, hashes);
-                    // SAFETY: as in `contains`.
-                    unsafe { (self.unpack)(&[bitmap], found) }
+                    self.isa.unpack()(&[bitmap], found);
                 }
             },
         }
@@ -131,9 +130,9 @@ impl<T: Load> Lookups<T> {
     #[inline]
     fn line_many(&self, mut lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match &self.batches().batch {
-            // (Tiles first, then groups.) SAFETY: as in `contains`.
+            // SAFETY: as in `contains`.
             Some(forms) => unsafe {
-                forms[usize::from(self.by_groups)](lines, &self.probe.fields, self.access, hashes, found);
+                forms[self.access.form()](lines, &self.probe.fields, self.access, hashes, found);
             },
             None => one_by_one(&mut lines, self.access, hashes, found, |lines, hash| {
                 // SAFETY: as in `contains`.
@@ -286,10 +285,9 @@ impl Kernels {
         insert: impl Fn(u64) -> bool,
     ) {
         match &self.batches().batch {
-            // (Tiles first, then groups.) SAFETY: as in `line_insert`.
+            // SAFETY: as in `line_insert`.
             Some(forms) => unsafe {
-                let lookups = &self.lookups;
-                forms[usize::from(lookups.by_groups)](lines, &lookups.probe.fields, self.access, hashes, changed);
+                forms[self.access.form()](lines, &self.lookups.probe.fields, self.access, hashes, changed);
             },
             None => one_by_one(&mut lines, self.access, hashes, changed, |_, hash| insert(hash)),
         }

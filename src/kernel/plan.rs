@@ -315,7 +315,7 @@ pub struct AccessPlan {
     pub(super) hint: Option<Hint>,
     /// How many tiles ahead.
     pub(super) ahead: usize,
-    /// How many groups ahead, if lines are prefetched by groups.
+    /// How many groups ahead; 0 if lines are prefetched by tiles.
     pub(super) groups_ahead: usize,
     /// Keys of a tile, as a power of two: no tile straddles two words of a bitmap.
     pub(super) log_tile: u32,
@@ -369,11 +369,9 @@ impl AccessPlan {
         }
         let tuning = tuning();
         let access = Self {
-            hint: Some(hint(tuning)),
             // The distance is one of lines.
             ahead: (tuning.ahead / lines).max(1),
-            groups_ahead: tuning.groups_ahead,
-            log_tile: TILE.ilog2(),
+            ..tuning.access(bytes, hint(tuning))
         };
         access.of_lines(lines)
     }
@@ -403,6 +401,11 @@ impl AccessPlan {
     #[must_use]
     pub fn in_rings(self, key: usize) -> (usize, usize) {
         (key >> self.log_tile & 1, key & (self.tile() - 1))
+    }
+
+    /// The form of a pipeline (`Forms`): 0 prefetches by tiles, 1 by groups.
+    pub(super) fn form(self) -> usize {
+        usize::from(self.groups_ahead > 0)
     }
 
     /// The hint for lines that are prefetched beside those of the loop. `None` if no prefetch is
@@ -457,17 +460,13 @@ impl TuningRow {
     /// How a batch reaches the words of a target of this many bytes, if a key has one line.
     #[inline(always)]
     pub(super) fn access(self, bytes: usize, hint: Hint) -> AccessPlan {
+        let by_groups = !is_cached(bytes) && bytes >= self.groups_from;
         AccessPlan {
             hint: (!is_cached(bytes)).then_some(hint),
             ahead: self.ahead,
-            groups_ahead: self.groups_ahead,
+            groups_ahead: if by_groups { self.groups_ahead } else { 0 },
             log_tile: TILE.ilog2(),
         }
-    }
-
-    /// Whether to prefetch by groups is faster for a target of this many bytes.
-    pub(super) fn takes_groups(self, bytes: usize) -> bool {
-        !is_cached(bytes) && bytes >= self.groups_from
     }
 
     /// For AVX2, whose work on a group takes longer: fewer keys ahead, and by groups wherever lines
