@@ -29,7 +29,6 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionContext;
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -234,20 +233,13 @@ impl Default for JoinFilters {
     }
 }
 
+#[derive(Debug)]
 struct JoinFilterPlanner {
     inner: Arc<dyn QueryPlanner + Send + Sync>,
     settings: JoinFilters,
     contains: Arc<ScalarUDF>,
     aggregate: Arc<AggregateUDF>,
     metrics: Arc<Metrics>,
-}
-
-impl fmt::Debug for JoinFilterPlanner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinFilterPlanner")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
 }
 
 #[async_trait]
@@ -286,33 +278,27 @@ impl JoinFilterPlanner {
     /// The plan with filters where they pay.
     async fn rewrite(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<LogicalPlan> {
         // A decision needs a physical plan, which is made asynchronously. So all decisions come
-        // before the rewriting, which is not asynchronous.
+        // before the rewriting, which is not asynchronous. Both go through the joins from the
+        // bottom: a filter that is placed changes the joins above it and below it.
         let mut joins = vec![];
-        plan.apply(|node| {
-            if let LogicalPlan::Join(join) = node
-                && may_filter(join)
-            {
-                joins.push(join.clone());
-            }
-            Ok(TreeNodeRecursion::Continue)
+        plan.clone().transform_up(|node| {
+            joins.extend(filterable(&node).cloned());
+            Ok(Transformed::no(node))
         })?;
         let mut filters = vec![];
         for join in joins {
-            if let Some(planned) = self.decide(&join, session).await? {
-                filters.push((join, planned));
-            }
+            filters.push(self.decide(&join, session).await?);
         }
-        if filters.is_empty() {
+        let planned = filters.iter().flatten().count();
+        if planned == 0 {
             return Ok(plan.clone());
         }
-        let planned = filters.len() as u64;
-        // From the top, so that a join is found before its inputs change.
-        let rewritten = plan.clone().transform_down(|node| {
-            let LogicalPlan::Join(join) = &node else {
+        let mut filters = filters.into_iter();
+        let rewritten = plan.clone().transform_up(|node| {
+            let Some(join) = filterable(&node) else {
                 return Ok(Transformed::no(node));
             };
-            let at = filters.iter().position(|(own, _)| own == join);
-            let Some((_, planned)) = at.map(|at| filters.swap_remove(at)) else {
+            let Some(planned) = filters.next().flatten() else {
                 return Ok(Transformed::no(node));
             };
             let mut join = join.clone();
@@ -324,7 +310,7 @@ impl JoinFilterPlanner {
             *probe = Arc::new(self.place(LogicalPlan::clone(probe), planned.probe_key, planned.filter)?);
             Ok(Transformed::yes(LogicalPlan::Join(join)))
         })?;
-        self.metrics.planned.fetch_add(planned - filters.len() as u64, Relaxed);
+        self.metrics.planned.fetch_add(planned as u64, Relaxed);
         session.optimize(&rewritten.data)
     }
 
@@ -440,13 +426,15 @@ impl JoinFilterPlanner {
     }
 }
 
-/// Whether a join's result has only rows with a partner, so that the others can be dropped before.
-fn may_filter(join: &Join) -> bool {
-    matches!(
+/// The join in this node, if its result has only rows with a partner: the others can be dropped
+/// before.
+fn filterable(node: &LogicalPlan) -> Option<&Join> {
+    let LogicalPlan::Join(join) = node else { return None };
+    let drops_others = matches!(
         join.join_type,
         JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi
-    ) && join.null_equality == NullEquality::NullEqualsNothing
-        && !join.on.is_empty()
+    );
+    (drops_others && join.null_equality == NullEquality::NullEqualsNothing && !join.on.is_empty()).then_some(join)
 }
 
 /// Whether a plan is known to have the same rows each time that it runs.
@@ -455,15 +443,15 @@ fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
     plan.apply_with_subqueries(|node| {
         is_repeatable &= match node {
             LogicalPlan::TableScan(scan) => scan.fetch.is_none(),
-            LogicalPlan::Join(join) => may_filter(join),
+            LogicalPlan::Join(_) => filterable(node).is_some(),
             LogicalPlan::Filter(_)
             | LogicalPlan::Projection(_)
             | LogicalPlan::SubqueryAlias(_)
             | LogicalPlan::Union(_)
             | LogicalPlan::Values(_)
-            | LogicalPlan::EmptyRelation(_) => true,
+            | LogicalPlan::EmptyRelation(_)
+            | LogicalPlan::Repartition(_) => true,
             LogicalPlan::Sort(sort) => sort.fetch.is_none(),
-            LogicalPlan::Repartition(_) => true,
             // Groups are the same each time. The value of an aggregate may depend on the order.
             LogicalPlan::Aggregate(aggregate) => aggregate.aggr_expr.is_empty(),
             _ => false,

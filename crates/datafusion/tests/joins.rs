@@ -409,6 +409,17 @@ async fn keys_that_cannot_fail_get_a_filter() {
     }
 }
 
+/// A star: the filter of the upper join goes below the lower join, which gets its own too.
+#[tokio::test]
+async fn every_join_of_a_star_gets_its_filter() {
+    let (ctx, _) = fact_and_dim().await;
+    let metrics = JoinFilters::new().small_table("dim").install(&ctx);
+    let sql = "SELECT count(*) FROM fact JOIN dim a ON fact.d = a.d JOIN dim b ON fact.id = b.d
+               JOIN dim c ON fact.id - 1 = c.d WHERE a.kind = 3 AND b.kind < 5 AND c.kind > 0";
+    assert_eq!(rows(&ctx, sql).await[0], "|100|");
+    assert_eq!(metrics.planned(), 3);
+}
+
 /// `pushdown_filters` moves the predicate into the scan of Parquet.
 #[tokio::test]
 async fn parquet_runs_the_filter_in_the_scan() {
