@@ -11,7 +11,6 @@ use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 use lanebloom::Murmur3;
 use lanebloom_formats::SparkBloom;
-use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::AtomicU64;
@@ -35,9 +34,9 @@ pub(crate) enum Format {
 type LookUp = dyn Fn(&dyn Array, &mut [u64]) -> Result<()> + Send + Sync;
 
 impl Format {
-    /// Reads a filter; returns the class of its keys too, if the filter knows it.
-    fn read(self, bytes: &[u8]) -> Result<(Option<Class>, Box<LookUp>)> {
-        Ok(match self {
+    /// Reads a filter.
+    fn read(self, bytes: &[u8]) -> Result<Known> {
+        let (class, look_up): (_, Box<LookUp>) = match self {
             Self::Ours => {
                 let filter = Filter::parse_to_search(bytes)?;
                 let class = filter.class;
@@ -55,7 +54,9 @@ impl Format {
                 };
                 (None, Box::new(look_up))
             }
-        })
+        };
+        let watch = Watch::default();
+        Ok(Known { class, look_up, watch })
     }
 }
 
@@ -67,6 +68,7 @@ struct Entry {
 }
 
 struct Known {
+    /// That of its keys, if the filter knows it.
     class: Option<Class>,
     look_up: Box<LookUp>,
     watch: Watch,
@@ -120,7 +122,7 @@ pub(crate) struct Contains {
     signature: Signature,
     pub(crate) metrics: Arc<Metrics>,
     /// The first one is the one that was used last.
-    cache: Mutex<VecDeque<Entry>>,
+    cache: Mutex<Vec<Entry>>,
 }
 
 impl Contains {
@@ -138,13 +140,11 @@ impl Contains {
             // The cache is whole between any two of its calls, also after a panic.
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(at) = cache.iter().position(|entry| entry.is(bytes)) {
-                cache.swap(0, at);
+                cache[..=at].rotate_right(1);
                 return Ok(Arc::clone(&cache[0].known));
             }
         }
-        let (class, look_up) = self.format.read(bytes)?;
-        let watch = Watch::default();
-        let known = Arc::new(Known { class, look_up, watch });
+        let known = Arc::new(self.format.read(bytes)?);
         self.metrics.filters.fetch_add(1, Relaxed);
         self.metrics.bytes.fetch_add(bytes.len() as u64, Relaxed);
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,10 +152,12 @@ impl Contains {
             let start = (bytes.as_ptr() as usize).checked_sub(buffer.as_ptr() as usize)?;
             (start + bytes.len() <= buffer.len()).then(|| buffer.slice_with_length(start, bytes.len()))
         });
-        cache.push_front(Entry {
-            bytes: shared.unwrap_or_else(|| Buffer::from(bytes)),
+        let bytes = shared.unwrap_or_else(|| Buffer::from(bytes));
+        let entry = Entry {
+            bytes,
             known: Arc::clone(&known),
-        });
+        };
+        cache.insert(0, entry);
         cache.truncate(CACHED);
         Ok(known)
     }
@@ -381,6 +383,23 @@ mod tests {
     use super::*;
     use datafusion::arrow::array::BinaryViewArray;
     use datafusion::arrow::compute::interleave;
+
+    #[test]
+    fn the_filter_that_was_not_used_for_longest_goes_first() {
+        let contains = Contains::new(Format::Ours, Arc::default());
+        let reads = |filter: u64| {
+            let before = contains.metrics.filters();
+            let bytes = [&b"LBSQ\x01\x00\x02\x00"[..], &filter.to_le_bytes()].concat();
+            contains.decode(&bytes, &[]).unwrap();
+            contains.metrics.filters() - before
+        };
+        for filter in 0..CACHED as u64 {
+            assert_eq!(reads(filter), 1);
+        }
+        // All are there, and the last two are used before a new one comes: 1 and 0.
+        assert_eq!((reads(1), reads(0), reads(100)), (0, 0, 1));
+        assert_eq!((reads(1), reads(0), reads(2)), (0, 0, 1));
+    }
 
     #[test]
     fn equal_filters_in_several_buffers_are_compared_once_for_each_buffer() {
