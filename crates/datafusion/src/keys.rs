@@ -145,19 +145,19 @@ pub(crate) fn hash_array<H: HashKeys>(array: &dyn Array, hasher: &H) -> Result<V
                 *out = hashes[key];
             }
         }
-        RunEndEncoded(_, value) => return hash_array(&cast(&array.slice(0, array.len()), value.data_type())?, hasher),
+        RunEndEncoded(_, value) => return hash_array(&cast(array, value.data_type())?, hasher),
         Int64 => hasher.hash_longs(array.as_primitive::<Int64Type>().values(), &mut out),
         Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32 | Boolean => {
-            let wide = cast(&array.slice(0, array.len()), &Int64)?;
+            let wide = cast(array, &Int64)?;
             hasher.hash_longs(wide.as_primitive::<Int64Type>().values(), &mut out);
         }
         UInt64 => longs::<UInt64Type, _>(array, hasher, &mut out, |value| value as i64),
-        Float16 | Float32 => return hash_array(&cast(&array.slice(0, array.len()), &Float64)?, hasher),
+        Float16 | Float32 => return hash_array(&cast(array, &Float64)?, hasher),
         Float64 => longs::<Float64Type, _>(array, hasher, &mut out, float_bits),
         Date32 => longs::<Date32Type, _>(array, hasher, &mut out, i64::from),
         Date64 => longs::<Date64Type, _>(array, hasher, &mut out, |ms| ms.div_euclid(86_400_000)),
         Time32(_) => {
-            let wide = cast(&cast(&array.slice(0, array.len()), &Int32)?, &Int64)?;
+            let wide = cast(&cast(array, &Int32)?, &Int64)?;
             hasher.hash_longs(wide.as_primitive::<Int64Type>().values(), &mut out);
         }
         // The values of the buffer, whatever the unit.

@@ -7,7 +7,7 @@
 //! function may fail.
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions::core::get_field;
 use datafusion::logical_expr::utils::{grouping_set_to_exprlist, merge_schema};
@@ -15,8 +15,7 @@ use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, ExprSchemable, Logica
 
 /// Whether no expression in a plan can fail.
 pub(crate) fn is_total_plan(plan: &LogicalPlan) -> Result<bool> {
-    let mut is_total = true;
-    plan.apply(|node| {
+    let may_fail = plan.exists(|node| {
         let schema = match node {
             // Its conditions can use columns that are not in its result.
             LogicalPlan::TableScan(scan) => {
@@ -25,15 +24,13 @@ pub(crate) fn is_total_plan(plan: &LogicalPlan) -> Result<bool> {
             _ => merge_schema(&node.inputs()),
         };
         for expr in node.expressions() {
-            is_total &= is_total_expr(&expr, &schema)?;
+            if !is_total_expr(&expr, &schema)? {
+                return Ok(true);
+            }
         }
-        Ok(if is_total {
-            TreeNodeRecursion::Continue
-        } else {
-            TreeNodeRecursion::Stop
-        })
+        Ok(false)
     })?;
-    Ok(is_total)
+    Ok(!may_fail)
 }
 
 /// Whether an expression on a plan's rows cannot fail wherever in the plan it is computed, with its
