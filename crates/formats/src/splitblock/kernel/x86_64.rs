@@ -180,14 +180,11 @@ unsafe fn vector_set(block: &Block<AtomicU64>, hash: u64) -> bool {
     if _mm256_testc_si256(words, mask) == 1 {
         return false;
     }
-    let (mut old, mut new) = ([0_u64; 4], [0_u64; 4]);
-    // SAFETY: writes the 32 bytes of each array.
+    // SAFETY: any vector is four words, and a CPU with this level has the instruction.
     unsafe {
-        _mm256_storeu_si256(old.as_mut_ptr().cast(), words);
-        _mm256_storeu_si256(new.as_mut_ptr().cast(), mask);
+        let [old, mask] = transmute::<[__m256i; 2], [Block<u64>; 2]>([words, mask]);
+        set_halves(block, old, mask)
     }
-    // SAFETY: a CPU with this level has the instruction.
-    unsafe { set_halves(block, old, new) }
 }
 
 /// Sets the bits of a mask in a block; returns whether this call set any of them.
