@@ -578,13 +578,9 @@ fn hash_many<K: Funnel, const N: usize>(
     // From this many keys on, a vector that is not full takes no longer than single keys.
     let worthwhile = if width.is_some() { 6 } else { 4 };
     let rest = keys.len() % GROUP;
-    let in_vectors = if rest < worthwhile {
-        keys.len() - rest
-    } else {
-        keys.len()
-    };
-    let (keys, alone) = keys.split_at(in_vectors);
-    let (out, alone_out) = out.split_at_mut(in_vectors);
+    let alone = if rest < worthwhile { rest } else { 0 };
+    let (keys, alone) = keys.split_at(keys.len() - alone);
+    let (out, alone_out) = out.split_at_mut(keys.len());
     for (keys, out) in keys.chunks(TILE).zip(out.chunks_mut(TILE)) {
         let done = match (kernels, width) {
             (Some(kernels), Some(width)) if width <= kernels.most => hash_short(kernels, start, keys, width, out),

@@ -2,7 +2,8 @@
 
 use super::plan::MOST_AHEAD;
 use super::*;
-use crate::geometry::pattern::second;
+use crate::geometry::pattern::{MULTIPLIER, second};
+use crate::hash::bytes::mix;
 use crate::words::bits::{Bits, OwnedRange};
 use crate::words::chunks::as_chunks;
 use alloc::vec;
@@ -12,10 +13,7 @@ use core::num::NonZeroUsize;
 /// Distinct hashes without a pattern, and the extreme ones.
 fn hashes(from: u64, len: usize) -> Vec<u64> {
     let extremes = [0, u64::MAX, 1, 1 << 63, u64::MAX >> 1];
-    let mixed = (from..).map(|i| {
-        let x = (i ^ i >> 7).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (x ^ x >> 29).wrapping_mul(0x94d0_49bb_1331_11eb)
-    });
+    let mixed = (from..).map(|i| mix(i.wrapping_mul(MULTIPLIER)));
     extremes.into_iter().chain(mixed).take(len).collect()
 }
 
