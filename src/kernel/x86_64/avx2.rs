@@ -24,9 +24,10 @@ use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::scalar;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
-use crate::words::chunks::{as_chunks, as_chunks_mut};
+use crate::words::chunks::as_chunks_mut;
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
+use core::mem::transmute;
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline(never)]
@@ -448,23 +449,13 @@ unsafe fn shift(vector: __m256i, by: u32) -> __m256i {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn load(group: &Group) -> Vectors {
-    let halves = as_chunks::<4, _>(group).0;
-    // SAFETY: reads the 32 bytes of each half, at any alignment.
-    unsafe {
-        [
-            _mm256_loadu_si256(halves[0].as_ptr().cast()),
-            _mm256_loadu_si256(halves[1].as_ptr().cast()),
-        ]
-    }
+    // SAFETY: any four numbers are a vector.
+    unsafe { transmute::<Group, Vectors>(*group) }
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn store(vectors: Vectors) -> Group {
-    let mut group = [0; GROUP];
-    for (half, vector) in as_chunks_mut::<4, _>(&mut group).0.iter_mut().zip(vectors) {
-        // SAFETY: writes the 32 bytes of this half, at any alignment.
-        unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), vector) };
-    }
-    group
+    // SAFETY: any vector is four numbers.
+    unsafe { transmute::<Vectors, Group>(vectors) }
 }
