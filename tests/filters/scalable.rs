@@ -542,7 +542,6 @@ fn unions_hold_the_keys_of_both() {
     assert!(builder(100, 0.01).expansion(3).build().unwrap() != builder(100, 0.01).build().unwrap());
 }
 
-/// Replicas have one size, and filters of different keys one rate each.
 /// Of the layers that a union adds, the one with the most room is the last, and takes keys.
 #[test]
 fn a_union_leaves_the_layer_with_room_to_the_next_keys() {
@@ -596,6 +595,44 @@ fn a_union_counts_the_layer_that_was_made_ahead_of_need() {
     assert_eq!(all.memory_bytes(), grown.memory_bytes());
 }
 
+/// It takes keys of the union, too: a replica that has grown a bit further adds nothing.
+#[test]
+fn a_union_fills_the_layer_that_was_made_ahead_of_need() {
+    let grown = unlimited(1000, 0.01).build().unwrap();
+    fill(&grown, 0..1500);
+    let limit = grown.memory_bytes();
+    let late = unlimited(1000, 0.01).max_bytes(limit).build().unwrap();
+    fill(&late, 0..980);
+    assert_eq!(late.layers().len(), 1);
+    assert_eq!(late.union_from(&grown), Ok(true));
+    assert!((0..1500).all(|key| late.contains_hash(number(key))) && late.memory_bytes() == limit);
+}
+
+/// Two layers there have most of the keys here, and hardly too many for one layer: their keys are
+/// estimated as the union estimates them, not one layer after the other.
+#[test]
+fn a_union_with_hardly_too_many_keys_adds_none() {
+    let empty = unlimited(50, 0.01).build().unwrap();
+    let filled = |keys| {
+        let filter = empty.clone();
+        fill(&filter, keys);
+        filter
+    };
+    for first in (0..600).map(|case| case << 32) {
+        let two = filled(first..first + 27);
+        two.union_from(&filled(first + 100..first + 127)).unwrap();
+        if two.layers().len() == 1 {
+            continue;
+        }
+        let mut small = filled(first..first + 22);
+        fill(&small, first + 100..first + 122);
+        small.set_max_bytes(small.memory_bytes());
+        let before = small.clone();
+        assert!(small.union_from(&two).is_err() && small == before);
+    }
+}
+
+/// Replicas have one size, and filters of different keys one rate each.
 #[test]
 fn unions_keep_the_rates() {
     let filled = |keys: std::ops::Range<u64>| {

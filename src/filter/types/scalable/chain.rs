@@ -20,6 +20,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::BitOr;
 
 /// The engine of a [`ScalableBloom`](super::ScalableBloom): layers of bits.
 pub struct Scalable {
@@ -655,8 +656,9 @@ impl Union for Scalable {
         for theirs in theirs.into_iter().map(Layer::bloom) {
             loop {
                 let layers = self.layers_now();
-                if let Some(room) = layers.with_room_for(theirs, &[]) {
-                    changed |= room.layer.union_from(theirs)?;
+                let room = with_room_for(theirs, layers.iter().map(|layer| [layer.bloom()]));
+                if let Some(ours) = room.and_then(|number| layers.iter().nth(number)) {
+                    changed |= ours.bloom().union_from(theirs)?;
                     break;
                 }
                 let next = layers.len();
@@ -687,37 +689,36 @@ impl Layer {
     }
 }
 
-/// The number of keys in the union of two engines of one layout.
-fn united_len(one: &Bloom, other: &Bloom) -> usize {
-    let words = one.words.words().zip(other.words.words());
-    let ones = words.map(|(a, b)| u64::from((a | b).count_ones())).sum();
-    one.layout.keys_for(ones)
+/// The number of keys in the union of engines of one layout: of `parts`, at least one, and `last`.
+fn united_len(parts: &[&Bloom], last: &Bloom) -> usize {
+    let (first, others) = parts.split_first().expect("a layer has a part");
+    let words = first.words.words().zip(last.words.words());
+    let ones = if others.is_empty() {
+        words.map(|(a, b)| u64::from((a | b).count_ones())).sum()
+    } else {
+        let mut others: Vec<_> = others.iter().map(|part| part.words.words()).collect();
+        let mut all = |(a, b)| others.iter_mut().filter_map(Iterator::next).fold(a | b, BitOr::bitor);
+        words.map(|pair| u64::from(all(pair).count_ones())).sum()
+    };
+    first.layout.keys_for(ones)
 }
 
-/// A layer with room for the keys of another one.
-struct Room<'a> {
-    number: usize,
-    layer: &'a Bloom,
-    /// The keys that are new to it.
-    new: usize,
-}
-
-impl<'a> Layers<'a> {
-    /// The layer that takes the keys of `theirs` with the fewest new ones. `planned` has the number
-    /// of keys that each of the first layers is to get besides.
-    fn with_room_for(&self, theirs: &Bloom, planned: &[usize]) -> Option<Room<'a>> {
-        let layers = self.iter().map(Layer::bloom).enumerate();
-        let fits = layers
-            .filter(|(_, ours)| ours.layout == theirs.layout)
-            .filter_map(|(number, layer)| {
-                let before = layer.estimated_len();
-                let new = united_len(layer, theirs).saturating_sub(before);
-                let after = before + new + planned.get(number).unwrap_or(&0);
-                let most = layer.expected_keys.saturating_add(layer.expected_keys / UNION_EXCESS);
-                (after <= most || new == 0).then_some(Room { number, layer, new })
-            });
-        fits.min_by_key(|room| room.new)
-    }
+/// The number of the layer that takes the keys of `theirs` with the fewest new ones. Each layer is
+/// the union of its parts.
+fn with_room_for<'a>(theirs: &Bloom, layers: impl Iterator<Item: AsRef<[&'a Bloom]>>) -> Option<usize> {
+    let fits = layers.enumerate().filter_map(|(number, parts)| {
+        let parts = parts.as_ref();
+        let Bloom {
+            layout, expected_keys, ..
+        } = *parts[0];
+        if layout != theirs.layout {
+            return None;
+        }
+        let (before, after) = (united_len(parts, parts[0]), united_len(parts, theirs));
+        let most = expected_keys.saturating_add(expected_keys / UNION_EXCESS);
+        (after <= most || after <= before).then(|| (after.saturating_sub(before), number))
+    });
+    fits.min_by_key(|(new, _)| *new).map(|(_, number)| number)
 }
 
 fn no_room(theirs: &Bloom, why: NoLayer) -> IncompatibleError {
@@ -729,33 +730,32 @@ fn no_room(theirs: &Bloom, why: NoLayer) -> IncompatibleError {
 
 impl Scalable {
     /// Fails if a union with these layers, in this order, needs more layers or memory than there
-    /// can be.
+    /// can be. Does what [`union_from`](Union::union_from) does, with lists in place of unions.
     fn check_room_for(&self, theirs: &[&Layer]) -> Result<(), IncompatibleError> {
         let ours = self.layers_now();
-        let mut planned = alloc::vec![0; ours.len()];
+        let mut layers: Vec<_> = ours.iter().map(|layer| Vec::from([layer.bloom()])).collect();
         // A layer that was made ahead of need comes before those of the union.
-        let ahead = self.entries.get(ours.len()).and_then(OnceBox::get);
-        let mut count = ours.len() + usize::from(ahead.is_some());
-        let mut bytes = self.memory_bytes() + ahead.map_or(0, |layer| layer.bloom().memory_bytes());
+        let mut ahead = self.entries.get(ours.len()).and_then(OnceBox::get).map(Layer::bloom);
+        let mut bytes = self.memory_bytes() + ahead.map_or(0, Bloom::memory_bytes);
         for theirs in theirs.iter().map(|layer| layer.bloom()) {
-            if let Some(room) = ours.with_room_for(theirs, &planned) {
-                planned[room.number] += room.new;
+            let room = with_room_for(theirs, layers.iter()).or_else(|| {
+                layers.push(Vec::from([ahead.take()?]));
+                with_room_for(theirs, layers.iter())
+            });
+            if let Some(number) = room {
+                layers[number].push(theirs);
                 continue;
             }
-            if count >= self.entries.len() {
-                return Err(no_room(
-                    theirs,
-                    NoLayer::Layers {
-                        limit: self.entries.len(),
-                    },
-                ));
+            let limit = self.entries.len();
+            if layers.len() == limit {
+                return Err(no_room(theirs, NoLayer::Layers { limit }));
             }
-            count += 1;
             if theirs.memory_bytes() > self.max_bytes.saturating_sub(bytes) {
                 let limit = self.max_bytes;
                 return Err(no_room(theirs, NoLayer::Bytes { bytes, limit }));
             }
             bytes += theirs.memory_bytes();
+            layers.push(Vec::from([theirs]));
         }
         Ok(())
     }
