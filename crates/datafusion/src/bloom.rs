@@ -251,10 +251,10 @@ mod tests {
 
     #[test]
     fn a_filter_for_the_expected_keys_has_one_layer_of_their_size() {
-        let each = MANY as i64 + 40_000;
-        let parts: Vec<_> = (0..4).map(|part| part * each..(part + 1) * each).collect();
-        let keys = 4 * each;
-        for sets in [vec![0..keys], parts] {
+        let keys = 4 * (MANY as i64 + 40_000);
+        for parts in [1, 4] {
+            let each = keys / parts;
+            let sets: Vec<_> = (0..parts).map(|part| part * each..(part + 1) * each).collect();
             let filter = merged(&sets, &plan(Some(keys as usize)));
             assert_eq!(layers(&filter), 1);
             let bits = (filter.memory_bytes() * 8) as f64 / keys as f64;
