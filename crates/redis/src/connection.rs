@@ -194,7 +194,7 @@ impl<C: Connection> Talk<'_, C> {
             .connection
             .send(pipeline)
             .await
-            .map_err(|error| self.error(first_name(pipeline), error))?;
+            .map_err(|error| self.error(name_of(pipeline), error))?;
         if replies.len() == pipeline.len() {
             return Ok(replies);
         }
@@ -274,15 +274,13 @@ impl<C: Connection> Talk<'_, C> {
     }
 }
 
-/// The name of the first command.
-fn first_name(pipeline: &Pipeline) -> &str {
-    let first = pipeline
-        .cmd_iter()
-        .next()
-        .and_then(|command| command.args_iter().next());
-    match first {
-        Some(redis::Arg::Simple(name)) => str::from_utf8(name).unwrap_or_default(),
-        _ => "",
+/// The name of the one command, or `pipeline` if there are several: then nobody knows which it was.
+fn name_of(pipeline: &Pipeline) -> &str {
+    let mut commands = pipeline.cmd_iter();
+    let first = commands.next().and_then(|command| command.args_iter().next());
+    match (first, commands.next()) {
+        (Some(redis::Arg::Simple(name)), None) => str::from_utf8(name).unwrap_or_default(),
+        _ => "pipeline",
     }
 }
 

@@ -1203,6 +1203,19 @@ fn replies_of_another_kind_are_told() {
             }
         }
     }
+    // Not one of the protocol: to one command, or to any of several.
+    let mut garbled = Mock::new(|_| Err(redis::parse_redis_value(b"?\r\n").unwrap_err()));
+    let told = [
+        filters[2].contains(&mut garbled, "a").unwrap_err(),
+        RedisBitmap::open_redisson(&mut garbled, "a").unwrap_err(),
+    ];
+    for (error, says) in told
+        .iter()
+        .zip(["EVALSHA on \"go-zero\"", "pipeline on \"{a}:config\""])
+    {
+        let says = format!("unexpected reply to {says}: ");
+        assert!(error.to_string().starts_with(&says), "{error}");
+    }
     // More bytes than were asked for.
     let mut liar = Mock::new(|_| Ok(vec![Value::Int(1), Value::BulkString(vec![0; (1 << 20) + 1])]));
     let error = filters[2].fetch_local(&mut liar, 1 << 20).unwrap_err();
