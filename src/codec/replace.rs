@@ -15,8 +15,8 @@ use twox_hash::XxHash3_64;
 /// of the program or of the machine.
 ///
 /// The bytes go into a new file in the same directory, `.lanebloom-HASH-RANDOM.new`, where `HASH`
-/// is the hash of the name. This function syncs the file, renames it, and then syncs the directory
-/// (on Unix only).
+/// is the hash of the name. It is open for reading too, so `write` can read what it wrote. This
+/// function syncs the file, renames it, and then syncs the directory (on Unix only).
 ///
 /// # Leftovers
 ///
