@@ -460,10 +460,7 @@ impl<S> FilterBank<S> {
     /// ```
     pub fn clear(&mut self, column: usize) -> Result<(), BankError> {
         self.check(column)?;
-        for row in 0..self.layout.blocks * LINE_BITS {
-            let bit = self.bit(row, column);
-            self.rows.bits.unset_bit(bit);
-        }
+        self.rows.bits.unset_bits(column, self.columns);
         self.rows.in_use.remove(column as u64);
         Ok(())
     }

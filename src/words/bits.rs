@@ -11,7 +11,7 @@
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
 //! | `copy`, `missing_in` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] afterwards |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
-//! | `store_words`, `replace`, `set_bit`, `unset_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and the transfer to another thread orders them |
+//! | `store_words`, `replace`, `set_bit`, `unset_bits` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and the transfer to another thread orders them |
 //! | `set_word`, `set_four` | load `Relaxed`, `fetch_or` `Release` | as in `set`, for words that come from elsewhere |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
@@ -249,11 +249,13 @@ impl Bits {
         word.store(word.load(Ordering::Relaxed) | 1 << (index % 64), Ordering::Relaxed);
     }
 
-    /// Unsets the bit, while no other thread has the array.
-    #[inline(always)]
-    pub(crate) fn unset_bit(&mut self, index: u64) {
-        let word = &self[(index / 64) as usize];
-        word.store(word.load(Ordering::Relaxed) & !(1 << (index % 64)), Ordering::Relaxed);
+    /// Unsets every `step`th bit from `first` on, while no other thread has the array. `step` is a
+    /// multiple of 64, and `first` is below it. (By numbers of bits it took 1.5 times as long: Zen 4.)
+    pub(crate) fn unset_bits(&mut self, first: usize, step: usize) {
+        for words in self.chunks_exact(step / 64) {
+            let word = &words[first / 64];
+            word.store(word.load(Ordering::Relaxed) & !(1 << (first % 64)), Ordering::Relaxed);
+        }
     }
 
     /// The words in groups of four: two blocks of Parquet's filter in each line.
