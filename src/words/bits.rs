@@ -250,7 +250,8 @@ impl Bits {
     }
 
     /// Unsets every `step`th bit from `first` on, while no other thread has the array. `step` is a
-    /// multiple of 64, and `first` is below it. (By numbers of bits it took 1.5 times as long: Zen 4.)
+    /// multiple of 64, and `first` is below it. (By numbers of bits it took 1.5 times as long: Zen
+    /// 4.)
     pub(crate) fn unset_bits(&mut self, first: usize, step: usize) {
         for words in self.chunks_exact(step / 64) {
             let word = &words[first / 64];
