@@ -123,6 +123,8 @@ impl Part {
         if regular(file)?.is_none_or(|metadata| metadata.len() == 0) {
             return Ok(None);
         }
+        // Before its length is asked for.
+        let stamp = Stamp::of(file)?;
         let start = file.stream_position()?;
         let (_, magic) = Head::read(&mut file)?;
         if magic != Magic::None {
@@ -139,7 +141,7 @@ impl Part {
                 } else {
                     None
                 },
-                stamp: Stamp::of(file)?,
+                stamp,
             },
             start,
             len: end.saturating_sub(start),
