@@ -24,8 +24,8 @@ const OTHERS: [(&str, char, &str); 3] = [
     (
         "unique",
         'u',
-        "as `sort -u`, dedup without an option prints each line once; the lines that `uniq -u` prints are those with \
-         a 1 before them with --count-each",
+        "as `sort -u`, dedup without an option prints each line once; --count-each prints a 1 before the lines that \
+         `uniq -u` prints",
     ),
     (
         "fields",
