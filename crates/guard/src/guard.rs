@@ -170,8 +170,8 @@ pub struct CacheGuard<K: Funnel + ?Sized, F = ConcurrentBloom<SipHash13>> {
     keys: PhantomData<fn() -> *const K>,
 }
 
-/// The keys of a batch that are looked up and counted at a time. Their bitmap takes 128 bytes of
-/// the stack.
+/// The keys of a batch that are looked up and counted at a time, a multiple of 64. Their bitmap
+/// takes 128 bytes of the stack.
 pub(crate) const CHUNK: usize = 1024;
 
 /// The filters that a reader or an inserter uses.
