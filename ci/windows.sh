@@ -28,7 +28,7 @@ for part; do
             run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={filters,bytes,formats,hash_batch,alloc} -- "${skipped[@]}"
             ;;
         guard) run -p lanebloom-guard --features tower --lib --tests ;;
-        commands) run -p lanebloom-{files,cli,corpus} -- "${skipped[@]}" ;;
+        commands) run --package=lanebloom-{files,cli,corpus} -- "${skipped[@]}" ;;
         *) echo "$part is none of filters, guard, commands" >&2 && exit 2 ;;
     esac
 done
