@@ -9,7 +9,7 @@ git ls-files '*.rs' '*.cpp' | xargs perl -CSD -ne '
     $code = 0 if $. == 1 || !m{^\s*//};
     $code = !$code if m{^\s*//[/!]\s*```};
     chomp;
-    if (!$code && m{^\s*//} && length > 100 && !m{^\s*//[/!]?(     |\s*(\||\[[^\]]+\]:|\S+$))}) {
+    if (!$code && m{^\s*//} && length > 100 && !m{^\s*//[/!]?(     |\s*(\||\[[^\]]+\]: *\S+$|\S+$))}) {
         print "$ARGV:$.: ", length, " columns\n";
         $wide = 1;
     }

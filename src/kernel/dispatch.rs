@@ -54,7 +54,7 @@ pub(super) type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Probe<T>) -> bool;
 pub(super) type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>, &mut [bool]);
 pub(super) type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>) -> u64;
 // (With the arguments of a batch in a struct, lookups by AVX2 and AVX-512 take up to 1.09 times as
-// long: the compiler knows only of arguments that their references share no memory. Zen 4.)
+// long, on Zen 4: references share no memory, which the compiler knows of arguments alone.)
 pub(super) type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &BitFields, AccessPlan, &[u64], &mut [u64]);
 pub(super) type Insert = unsafe fn(Lines<'_, AtomicU64>, u64, &BitFields) -> bool;
 pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &BitFields, AccessPlan, &[u64], &mut [u64]);

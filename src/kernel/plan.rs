@@ -1,8 +1,8 @@
 //! The ladder: what a batch takes by its length, the filter's size and shape, and the CPU, as a
-//! [`Plan`]. The files that call kernels ask here and compare no length themselves. (A plan is a
-//! name and no function: `call.rs` takes that from the row of a table, so that a filter keeps no
-//! pointer.) Two other lengths stand with what they decide: whether a bulk insert pays
-//! (`sorted_insert.rs`) and how many hashes a chunk of a growing filter has room for.
+//! [`Plan`]. `call.rs` and the filters ask here, and compare no length themselves. (A plan is a
+//! name. The function comes from the row of a table, so that a filter keeps no pointer.) Two
+//! lengths are compared elsewhere: whether a bulk insert pays (`sorted_insert.rs`), and how many
+//! hashes a chunk of a growing filter has room for.
 //!
 //! A filter has a [`Ladder`] for lookups and one for inserts, made with its kernels. Keys that are
 //! still to be hashed have one for all filters ([`Plan::of_keys`]).

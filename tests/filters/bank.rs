@@ -271,6 +271,19 @@ fn a_full_bank_refuses_and_cleared_columns_are_used_again() {
     }
     let no_key: [u64; 0] = [];
     assert_eq!(bank.insert_batch(63, &no_key), Ok(0));
+
+    // The same bit of three words of each row.
+    let mut wide = FilterBank::new(192, &builder).unwrap();
+    for column in [2, 66, 130] {
+        wide.insert(column, &1u64).unwrap();
+    }
+    wide.clear(66).unwrap();
+    assert!(
+        [2, 66, 130]
+            .into_iter()
+            .filter(|&column| wide.contains(column, &1u64))
+            .eq([2, 130])
+    );
 }
 
 #[test]

@@ -526,7 +526,7 @@ fn unions_hold_the_keys_of_both() {
     // No room: nothing is united.
     let small = builder(100, 0.01).max_bytes(1000).build().unwrap();
     let error = small.union_from(&part).unwrap_err().to_string();
-    let start = "there is no room for the other filter's layer of ";
+    let start = "the other filter's layer of ";
     assert!(error.starts_with(start), "{error}");
     assert!(error.contains(" of its limit of 1000 bytes"), "{error}");
     assert_eq!((small.estimated_len(), small.layers().len()), (0, 1));
@@ -542,7 +542,7 @@ fn unions_hold_the_keys_of_both() {
     assert!(builder(100, 0.01).expansion(3).build().unwrap() != builder(100, 0.01).build().unwrap());
 }
 
-/// Of the layers that a union adds, the one with the most room is the last, and takes keys.
+/// A union adds the layer with the most room last, and that one takes keys.
 #[test]
 fn a_union_leaves_the_layer_with_room_to_the_next_keys() {
     let filled = |capacity, keys| {
@@ -573,7 +573,7 @@ fn a_union_without_room_for_all_layers_adds_no_key() {
     let before = small.clone();
     let error = small.union_from(&two).unwrap_err().to_string();
     assert!(
-        error.starts_with("there is no room for the other filter's layer of 1000 keys: "),
+        error.starts_with("the other filter's layer of 1000 keys has no room here: "),
         "{error}"
     );
     assert!(small == before);

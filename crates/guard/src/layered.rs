@@ -1,5 +1,5 @@
-//! [`Layered`]: a filter that does not change, of the keys of a rebuild, and a small one of the keys
-//! that came since.
+//! [`Layered`]: a filter that does not change, of the keys of a rebuild, and a small one of the
+//! keys that came since.
 
 use crate::filter::{GuardFilter, admit_all};
 use crate::guard::CHUNK;

@@ -1,5 +1,5 @@
-//! [`Transfer`]: the commands for the dump of a [`RedisBloom`] or a [`RedisCuckoo`], over a blocking
-//! connection of the `redis` crate. The filters know the chunks of their dumps.
+//! [`Transfer`]: the commands for the dump of a [`RedisBloom`] or a [`RedisCuckoo`], over a
+//! blocking connection of the `redis` crate. The filters know the chunks of their dumps.
 
 use crate::connection::{Blocking, Talk, lossy, now};
 use crate::error::{Kind, Report, TransferError};

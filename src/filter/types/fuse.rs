@@ -447,7 +447,7 @@ mod parallel {
     /// On the threads of rayon's pool (feature `rayon`).
     impl<S: KeyHasher + Sync> Builder<S> {
         /// [`build_from_keys`](Self::build_from_keys) in parallel: all threads hash keys and build.
-        /// Aborts if there is no memory for the hashes.
+        /// The process aborts if memory for the hashes is refused.
         ///
         /// ```
         /// use lanebloom::StaticFilter;

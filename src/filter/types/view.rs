@@ -1,5 +1,5 @@
-//! [`BloomView`]: a snapshot's bytes, borrowed or mapped from a file, and lookups in them, in place.
-//! A view copies nothing and inserts nothing.
+//! [`BloomView`]: a snapshot's bytes, borrowed or mapped from a file, and lookups in them, in
+//! place. A view copies nothing and inserts nothing.
 
 use crate::codec::{BlocksHeader, Decoded, Hashing, Kind, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, viewed};
 use crate::error::{BuildError, SnapshotError};

@@ -17,7 +17,7 @@ pub(crate) struct Request<'a> {
     pub(crate) bytes: &'a [u8],
     /// The number of replies.
     pub(crate) count: usize,
-    /// The number of replies before those, which a transaction has; `None` if this is no pipeline.
+    /// In a pipeline, the number of replies before those: a transaction has some.
     offset: Option<usize>,
 }
 

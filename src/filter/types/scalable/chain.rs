@@ -724,7 +724,7 @@ fn with_room_for<'a>(theirs: &Bloom, layers: impl Iterator<Item: AsRef<[&'a Bloo
 fn no_room(theirs: &Bloom, why: NoLayer) -> IncompatibleError {
     let keys = theirs.expected_keys;
     IncompatibleError(format!(
-        "there is no room for the other filter's layer of {keys} keys: {why}"
+        "the other filter's layer of {keys} keys has no room here: {why}"
     ))
 }
 
