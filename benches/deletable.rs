@@ -21,15 +21,14 @@
 
 use clap::Parser;
 use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, InsertError, TombstoneBloom};
-use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
+use lanebloom_benches::{BenchArgs, machine, median, number, parse_size, timed};
 use rand_09::SeedableRng;
 use rand_09::rngs::SmallRng;
 use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};
 use std::fmt::Write as _;
 use std::hash::Hasher;
-use std::sync::{Barrier, RwLock};
+use std::sync::RwLock;
 use std::thread;
-use std::time::Instant;
 
 #[derive(Parser)]
 struct Args {
@@ -418,31 +417,6 @@ fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
 
 /// The first of the numbers that are never inserted.
 const STRANGERS: u64 = 1 << 48;
-
-/// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to
-/// the last end, and the sum of the results.
-fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) -> (f64, usize) {
-    let barrier = Barrier::new(threads);
-    let spans: Vec<_> = thread::scope(|scope| {
-        let part = |keys| {
-            let (barrier, work) = (&barrier, &work);
-            scope.spawn(move || {
-                barrier.wait();
-                let start = Instant::now();
-                let sum = work(keys);
-                (start, Instant::now(), sum)
-            })
-        };
-        let threads: Vec<_> = keys.chunks(keys.len().div_ceil(threads)).map(part).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    let start = spans.iter().map(|span| span.0).min().unwrap();
-    let end = spans.iter().map(|span| span.1).max().unwrap();
-    (
-        (end - start).as_nanos() as f64 / keys.len() as f64,
-        spans.iter().map(|span| span.2).sum(),
-    )
-}
 
 /// The operations, in the order of a round: it looks up and removes the keys that it inserted.
 const OPERATIONS: [&str; 4] = ["insert", "hit", "miss", "remove"];

@@ -1,5 +1,5 @@
 //! Code that the benches share: numbers without a pattern, the machine's name, the command line,
-//! the median.
+//! threads that start together, the median.
 
 #[path = "../tests/common/number.rs"]
 mod number;
@@ -8,6 +8,8 @@ pub use number::number;
 
 use lanebloom::internal::{Isa, instruction_sets, tuning_name};
 use std::path::PathBuf;
+use std::sync::Barrier;
+use std::time::Instant;
 use std::{fs, thread};
 
 /// Bytes, with K, M or G.
@@ -113,4 +115,29 @@ pub fn machine() -> String {
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+/// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to
+/// the last end, and the sum of the results.
+pub fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) -> (f64, usize) {
+    let barrier = Barrier::new(threads);
+    let spans: Vec<_> = thread::scope(|scope| {
+        let part = |keys| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                let start = Instant::now();
+                let sum = work(keys);
+                (start, Instant::now(), sum)
+            })
+        };
+        let threads: Vec<_> = keys.chunks(keys.len().div_ceil(threads)).map(part).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let start = spans.iter().map(|span| span.0).min().unwrap();
+    let end = spans.iter().map(|span| span.1).max().unwrap();
+    (
+        (end - start).as_nanos() as f64 / keys.len() as f64,
+        spans.iter().map(|span| span.2).sum(),
+    )
 }
