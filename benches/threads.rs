@@ -29,6 +29,9 @@ struct Args {
     /// Rounds, of which the tables show the median.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// Only the rows whose names contain this.
+    #[arg(long, default_value = "")]
+    only: String,
     /// The false-positive rate of both filters.
     #[arg(long, default_value_t = 0.01)]
     rate: f64,
@@ -237,14 +240,15 @@ fn scale(args: &Args, bytes: usize) -> String {
         new,
     };
 
-    let mut nanos = vec![vec![Vec::new(); args.threads.len()]; ROWS.len()];
+    let rows: Vec<_> = ROWS.iter().filter(|(name, _)| name.contains(&args.only)).collect();
+    let mut nanos = vec![vec![Vec::new(); args.threads.len()]; rows.len()];
     for _ in 0..args.rounds {
         // The rows of lookups and of hot keys come first: they need full filters.
         filters.ours.clear();
         filters.fast.clear();
         filters.ours.insert_hashes(&keys.new);
         keys.new.iter().for_each(|&hash| _ = filters.fast.insert_hash(hash));
-        for ((_, work), nanos) in ROWS.iter().zip(&mut nanos) {
+        for ((_, work), nanos) in rows.iter().zip(&mut nanos) {
             for (&threads, nanos) in args.threads.iter().zip(nanos) {
                 nanos.push(work(&mut filters, &keys, threads));
             }
@@ -259,7 +263,7 @@ fn scale(args: &Args, bytes: usize) -> String {
         .iter()
         .for_each(|threads| write!(table, " | {threads}T").unwrap());
     writeln!(table, " |\n|---|{}", "--:|".repeat(args.threads.len())).unwrap();
-    for ((name, _), nanos) in ROWS.iter().zip(nanos) {
+    for ((name, _), nanos) in rows.into_iter().zip(nanos) {
         let nanos: Vec<f64> = nanos.into_iter().map(median).collect();
         let cells = nanos
             .iter()

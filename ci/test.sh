@@ -22,6 +22,6 @@ if [[ -e $valkey ]]; then
 fi
 
 echo "== benches, without measuring"
-benches=(bank bitmap filter hashes peers deletable bulk guava spark snapshot static windowed redis_bitmaps redis)
+benches=(bank bitmap filter hashes peers deletable bulk guava spark snapshot static threads windowed redis_bitmaps redis)
 cargo test "${all[@]}" "${benches[@]/#/--bench=}" -- --test
 cargo test "${all[@]}" --bench=gets

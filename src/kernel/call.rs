@@ -174,6 +174,12 @@ impl Kernels {
         self.line_insert(lines, hash)
     }
 
+    /// The hint of a short batch. To be read: the keys may be known, and another thread's lines.
+    #[inline(always)]
+    fn few_hint(&self) -> Option<Hint> {
+        self.access.hint().map(|_| Hint::L1)
+    }
+
     /// Where a lookup is faster than to make masks, it comes first.
     #[inline(always)]
     fn looks_first(&self) -> bool {
@@ -197,12 +203,7 @@ impl Kernels {
                 changed[0]
             }
             _ if self.looks_first() => self.look_up_and_insert(bits, hashes),
-            _ => few_bitmap(
-                hashes,
-                &bits.shared(),
-                self.access.hint().map(|_| Hint::L1Write),
-                insert,
-            ),
+            _ => few_bitmap(hashes, &bits.shared(), self.few_hint(), insert),
         }
     }
 
@@ -269,8 +270,7 @@ impl Kernels {
         match self.line_ladder.plan(hashes.len()) {
             Plan::Tile | Plan::Pipeline => self.line_insert_many(lines, hashes, changed, insert),
             _ => {
-                let hint = self.access.hint().map(|_| Hint::L1Write);
-                changed.fill(few_bitmap(hashes, &lines, hint, insert));
+                changed.fill(few_bitmap(hashes, &lines, self.few_hint(), insert));
             }
         }
     }

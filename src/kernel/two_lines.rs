@@ -154,7 +154,8 @@ fn keep(found: u64, answers: &[u64], next: &mut usize) -> u64 {
 pub(super) fn insert(lines: Lines<'_, AtomicU64>, hash: u64, line: impl Fn(Lines<'_, AtomicU64>, u64) -> bool) -> bool {
     let ([first, other], then) = (lines.halves(), second(hash));
     // No load of the second line begins during the locked operations of the first, but a hint does.
-    other.prefetch(block(then, other.blocks()), Hint::L1Write);
+    // (To be read: a known key must not take the line from other threads.)
+    other.prefetch(block(then, other.blocks()), Hint::L1);
     let changed = line(first, hash);
     line(other, then) | changed
 }
@@ -170,7 +171,7 @@ pub(super) fn insert_hashes(
 ) {
     let [first, other] = lines.halves();
     if let (Some(_), true) = (hint, plan.is_few()) {
-        prefetch_seconds(lines, hashes, Hint::L1Write);
+        prefetch_seconds(lines, hashes, Hint::L1);
     }
     each_pass(hashes, changed, |hashes, seconds, changed, more| {
         line(first, hashes, changed);
