@@ -1,14 +1,14 @@
 //! One filter shared by many threads: how lookups and inserts scale, beside fastbloom.
 //!
-//!     cargo bench --bench threads                                       # 1 to as many threads as the machine has
+//!     cargo bench --bench threads                    # 1 to as many threads as the machine has
 //!     cargo bench --bench threads -- --threads 1,16 --sizes 64M
-//!     cargo bench --bench threads -- --record FILE                      # the tables into benches/FILE too
-//!     cargo bench --bench threads -- --test                             # a tiny size, to see that it runs
+//!     cargo bench --bench threads -- --record FILE   # the tables into benches/FILE too
+//!     cargo bench --bench threads -- --test          # a tiny size, to see that it runs
 //!
 //! In a round every row in turn does the same work with 1, 2, 4, ... threads, which start together.
-//! The tables show the medians of the rounds: million keys per second of all threads, from the first
-//! start to the last end, and how many times one thread's rate that is. The bench checks how many
-//! keys were found, and that no new key was lost between threads.
+//! The tables show the medians of the rounds: million keys per second of all threads, from the
+//! first start to the last end, and how many times one thread's rate that is. The bench checks how
+//! many keys were found, and that no new key was lost between threads.
 
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;
