@@ -292,18 +292,15 @@ impl InsertError {
         !matches!(self.kind, InsertErrorKind::Copies { .. } | InsertErrorKind::NotTaken(_))
     }
 
-    /// Whether the allocator refused the memory of the next layer. A
-    /// [`ScalableBloom`](crate::ScalableBloom) may accept the same key later: every insert tries
-    /// again.
+    /// Whether the allocator refused the memory of the next layer, also of one without the
+    /// [hint](crate::ScalableBloom::set_hint). A [`ScalableBloom`](crate::ScalableBloom) may accept
+    /// the same key later: every insert tries again. A limit that was set is another error:
     ///
     /// ```
-    /// let filter = lanebloom::ScalableBloom::builder().expected_keys(1).build()?;
-    /// filter.set_hint(1 << 50); // keys of the next layer
-    /// filter.insert("a")?;
-    /// assert!(filter.insert("b").unwrap_err().is_out_of_memory());
-    /// filter.set_hint(0);
-    /// assert_eq!(filter.insert("b"), Ok(true));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
+    /// let error = builder.max_layers(1).build()?.insert_all(0..200u32).unwrap_err();
+    /// assert!(error.is_full() && !error.is_out_of_memory());
+    /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {

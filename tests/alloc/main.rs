@@ -8,6 +8,7 @@ use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, Sink, StaticFilter,
     TombstoneBloom,
 };
+use lanebloom_tests::with_field;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 
@@ -133,6 +134,45 @@ fn a_growing_filter_does_without_memory_until_it_is_full() {
         let refused = filter.try_clone();
         LIMIT.set(usize::MAX);
         assert!(refused.unwrap_err().is_out_of_memory());
+    }
+}
+
+/// The hint asks for layers whose memory is refused, at first and later. Those without it have room.
+#[test]
+fn a_growing_filter_does_without_the_layer_of_the_hint() {
+    let builder = ScalableBloom::builder().expected_keys(1000);
+    let late = builder.clone().build().unwrap();
+    late.set_hint(1_000_000);
+    LIMIT.set(64 << 10);
+    let early = builder.hint(1_000_000).build().unwrap();
+    let inserted = [&late, &early].map(|filter| filter.insert_all(0..10_000u32).is_ok());
+    LIMIT.set(usize::MAX);
+    assert_eq!(inserted, [true; 2]);
+    for filter in [&late, &early] {
+        let layers: Vec<_> = filter.layers().map(|layer| layer.expected_keys()).collect();
+        assert_eq!((layers, filter.is_full()), (vec![1000, 3000, 9000], false));
+        // With memory, the next layer is that of the hint.
+        filter.insert_all(0..20_000u32).unwrap();
+        assert!(filter.layers().len() == 4 && filter.expected_keys() > 1_000_000);
+        assert!(filter.current_false_positive_rate() < 0.01);
+    }
+}
+
+/// Some hundred bytes that say that the next layer is for a great number of keys, by the hint or by
+/// the builder's number: it is for 4096 times those of the layer that is there.
+#[test]
+fn a_small_snapshot_has_no_large_layer_made() {
+    let bytes = ScalableBloom::with_capacity(20, 0.01).unwrap().to_bytes();
+    assert_eq!(bytes.len(), 384);
+    for at in [40, 88] {
+        for keys in [2_000_000_000u64, u64::MAX] {
+            let header = with_field(&bytes[..128], at, &keys.to_le_bytes());
+            let (filter, _) = ScalableBloom::from_bytes(&[&header, &bytes[128..]].concat()).unwrap();
+            let before = BYTES.get();
+            filter.insert_all(0..100u32).unwrap();
+            let taken = BYTES.get() - before;
+            assert!(filter.layers().len() == 2 && taken < 300_000, "{taken} bytes");
+        }
     }
 }
 
@@ -405,8 +445,7 @@ fn peak<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> (usize, R) 
     (MOST.load(Ordering::Relaxed) as usize, result)
 }
 
-/// Beside the hashes and the filter itself. (Hashes that come twice take 8 bytes more: a copy, to
-/// be sorted.)
+/// Beside the hashes and the filter itself; also where a hash comes twice, or all do.
 #[test]
 fn a_build_takes_at_most_twelve_bytes_per_key() {
     use lanebloom::{Prehashed, StaticFilter};
@@ -415,10 +454,15 @@ fn a_build_takes_at_most_twelve_bytes_per_key() {
     let sizes: &[usize] = if cfg!(debug_assertions) {
         &[1_000_000]
     } else {
-        &[1_000_000, 2_000_000, 7_000_000, 10_000_000, 30_000_000]
+        &[1_000_000, 2_000_000, 3_000_000, 7_000_000, 10_000_000, 30_000_000]
     };
-    for &keys in sizes {
-        let hashes: Vec<u64> = (0..keys as u64).map(lanebloom_tests::number).collect();
+    for (&keys, distinct) in sizes
+        .iter()
+        .flat_map(|keys| [(keys, *keys), (keys, keys - 1), (keys, keys / 2)])
+    {
+        let hashes: Vec<u64> = (0..keys)
+            .map(|i| lanebloom_tests::number((i % distinct) as u64))
+            .collect();
         let builder = StaticFilter::builder().hasher(Prehashed).fingerprint_bits(8);
         for threads in [1, 2] {
             let build = || {
@@ -430,8 +474,13 @@ fn a_build_takes_at_most_twelve_bytes_per_key() {
             };
             let (bytes, filter_bytes) = peak(threads, build);
             let per_key = [bytes - filter_bytes, bytes].map(|bytes| bytes as f64 / keys as f64);
-            println!("{keys} keys, {threads} threads: {per_key:.2?} bytes per key without and with the filter");
-            assert!((1.0..12.0).contains(&per_key[0]), "{keys} {threads}: {per_key:?}");
+            println!(
+                "{keys} keys, {distinct} distinct, {threads} threads: {per_key:.2?} bytes per key without and with the filter"
+            );
+            assert!(
+                (1.0..12.0).contains(&per_key[0]),
+                "{keys} {distinct} {threads}: {per_key:?}"
+            );
         }
     }
 }

@@ -7,6 +7,7 @@ mod bitmap;
 mod contract;
 mod filter;
 mod hash;
+mod histories;
 mod peek;
 mod recipes;
 mod replace;

@@ -916,14 +916,6 @@ mod growing {
             ),
             (33, vec![3], "3 words per key is not 0, 1, 2, 4 or 8".into()),
             (
-                72,
-                number(body - 1),
-                format!(
-                    "the filter takes {body} bytes, more than the limit of {} bytes",
-                    body - 1
-                ),
-            ),
-            (
                 80,
                 number(layers - 1),
                 format!(
@@ -959,9 +951,7 @@ mod growing {
             (12, vec![1], "the hasher's fingerprint does not match: ".into()),
         ];
         for (at, value, name, range) in [
-            (34, 2, "whether it is full", "0 to 1".into()),
-            // It can have more layers.
-            (34, 1, "whether it is full", "0 to 0".into()),
+            (34, 2, "whether the last layer is full", "0 to 1".into()),
             (35, 65, "the limit of layers", "0 to 64".into()),
             (40, 0, "the keys of the first layer", format!("1 to {most}")),
             (48, 0, "the expansion", "1 to 4096".into()),
@@ -1008,6 +998,9 @@ mod growing {
             (64, double(1e-200)),
             (88, number(1)),
             (88, number(u64::MAX)),
+            // The last layer is full, or all are beyond the builder's limit.
+            (34, vec![1]),
+            (72, number(body - 1)),
         ] {
             for filter in read_whole(&with_header(&bytes, at, &field)) {
                 let filter = filter.unwrap();

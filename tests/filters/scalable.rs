@@ -368,6 +368,70 @@ fn bad_parameters_are_named() {
     assert!(builder(1 << 58, 0.01).build().unwrap_err().is_out_of_memory());
 }
 
+/// Growth goes on as without the hint where there cannot be the layer that it asks for.
+#[test]
+fn a_hint_refuses_no_key_that_has_room_without_it() {
+    for hint in [usize::MAX, usize::MAX - 1, 1 << 63, 1 << 62, 1 << 50] {
+        let late = ScalableBloom::with_capacity(1000, 0.01).unwrap();
+        late.set_hint(hint);
+        let early = ScalableBloom::builder().hint(hint).build().unwrap();
+        let limited = ScalableBloom::builder().hint(hint).max_bytes(1 << 20).build().unwrap();
+        for filter in [&late, &early, &limited] {
+            fill(filter, 0..5000);
+            assert!((0..5000).all(|key| filter.contains_hash(number(key))));
+            assert!(filter.max_layers() >= 2 && filter.memory_bytes() < 16 << 20 && !filter.is_full());
+            assert!(filter.current_false_positive_rate() < 0.01);
+            let (same, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+            assert!(same == *filter && same.hint() == hint);
+        }
+    }
+    // A layer is for at most 4096 times the keys before it.
+    let filter = ScalableBloom::with_capacity(20, 0.01).unwrap();
+    filter.set_hint(20 + (1 << 20));
+    fill(&filter, 0..100);
+    let layers: Vec<_> = filter.layers().map(|layer| layer.expected_keys()).collect();
+    assert_eq!(layers, [20, 20 * 4096]);
+}
+
+/// One word per key at a low rate: without a hint there is one layer.
+#[test]
+fn a_full_filter_takes_keys_again_if_another_hint_makes_room() {
+    let builder = ScalableBloom::builder().expected_keys(1).words_per_key(1);
+    let filter = builder.false_positive_rate(1e-4).hint(50).build().unwrap();
+    let (full, error) = first_refusal(&filter);
+    assert_eq!(error.to_string(), "the filter is full: its limit of layers is 1");
+    for (hint, is_full) in [(50, true), (10_000, false), (0, true), (60, false), (10_000, false)] {
+        filter.set_hint(hint);
+        let (same, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+        assert_eq!(same.to_bytes(), filter.to_bytes());
+        let key = number(full);
+        if is_full {
+            assert!(filter.insert_hash(key).is_err() && filter.is_full());
+            assert!(same.insert_hash(key).is_err() && same.is_full());
+        } else {
+            assert!(!filter.is_full() && !same.is_full());
+            assert_eq!(same.insert_hash(key), Ok(true));
+            assert_eq!((same.layers().len(), filter.layers().len()), (2, 1));
+        }
+    }
+    assert_eq!(filter.insert_hash(number(full)), Ok(true));
+    assert_eq!(filter.layers().len(), 2);
+}
+
+/// The layers that are beyond the builder's limit stay, and so they do where the snapshot is read.
+#[test]
+fn a_filter_beyond_the_builders_limit_is_read() {
+    let mut filter = builder(100, 0.01).max_bytes(1000).build().unwrap();
+    filter.set_max_bytes(usize::MAX);
+    fill(&filter, 0..2000);
+    assert!(filter.memory_bytes() > 2000);
+    let (mut same, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+    assert!(same == filter && same.max_bytes() == 1000);
+    assert!((2000..5000).any(|key| same.insert_hash(number(key)).is_err()));
+    same.set_max_bytes(usize::MAX);
+    fill(&same, 2000..5000);
+}
+
 // ---- Answers ----
 
 #[derive(Clone, Debug)]

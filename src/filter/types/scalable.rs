@@ -29,8 +29,10 @@
 //!
 //! With a [hint](Builder::hint) of the number of keys, the first layer is for as many keys and
 //! takes 90% of the rate. If the hint [comes later](Filter::set_hint), the next layer is for the
-//! rest. If more keys come than it says, growth goes on as without it. So the filter takes hardly
-//! more memory than one of the right size, and it has one layer or two. 10 million keys, bytes per
+//! rest, but for at most 4096 times the keys before it. If more keys come than it says, growth goes
+//! on as without it. A hint is a guess: if there is no memory for its layer, or no room within the
+//! limits, growth goes on as without it too. With a good hint the filter takes hardly more memory
+//! than one of the right size, and it has one layer or two. 10 million keys, bytes per
 //! key of an input that has each key twice, and ns per line by
 //! [`insert_hashes_flagged_mut`](Filter::insert_hashes_flagged_mut) (an Intel Xeon that was busy,
 //! so trust the ratios; record: `growing-filter.md`):
@@ -435,7 +437,8 @@ impl<S> Filter<Scalable, S> {
     }
 
     /// Sets the number of distinct keys that are expected in all, with those that are here. The
-    /// next layer is for the rest. Threads may insert meanwhile.
+    /// next layer is for the rest, [if that is possible](self#growth). A full filter tries again to
+    /// grow. Threads may insert meanwhile.
     ///
     /// For a file whose size is known, it is the number of keys so far, divided by the share of the
     /// file that was read:
@@ -528,7 +531,8 @@ impl<S> Filter<Scalable, S> {
     }
 
     /// Whether the filter takes no more keys: its newest layer is full, and there can be no other,
-    /// or its memory was refused.
+    /// or its memory was refused. (After another [hint](Self::set_hint) or a new limit, the next
+    /// insert decides it anew.)
     ///
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
@@ -540,7 +544,7 @@ impl<S> Filter<Scalable, S> {
     /// ```
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.engine.layers_now().phase != chain::OPEN
+        self.engine.layers_now().are_full()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The engine of a filter that grows: a chain of Bloom engines. Hashes go into the newest layer and
 //! are searched for in all. Growth is lock-free, argued at [`ChainState`].
 
-use super::steps::{Steps, Taken};
+use super::steps::{Steps, Taken, without_hint};
 use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell_unchanged, unpack_into};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::methods::inserts::into_ok;
@@ -62,8 +62,9 @@ impl Layer {
 /// | phase | the newest layer takes keys | then |
 /// |---|---|---|
 /// | `OPEN` | yes | the next one is published when it is full |
-/// | `FULL` | no, and there will be no next one | stays |
+/// | `FULL` | no, and there can be no next one | stays, up to another hint or limit |
 /// | `STARVED` | no: it is full, and the memory for the next one was refused | every insert tries again |
+/// | `DUE` | no: it is full, and hint, limit or reader have changed since | the next insert tries again |
 ///
 /// | operation | ordering | partner, and why |
 /// |---|---|---|
@@ -76,8 +77,9 @@ impl Layer {
 pub(super) struct ChainState(u64);
 
 pub(super) const OPEN: u64 = 0;
-pub(super) const FULL: u64 = 1;
+const FULL: u64 = 1;
 const STARVED: u64 = 2;
+const DUE: u64 = 3;
 
 impl ChainState {
     pub(super) fn new(layers: usize, phase: u64) -> Self {
@@ -123,6 +125,11 @@ impl<'a> Layers<'a> {
             .map(|entry| entry.get().expect("a layer that is counted is there"))
     }
 
+    /// Whether there can be no more keys, as far as it is known.
+    pub(super) fn are_full(&self) -> bool {
+        matches!(self.phase, FULL | STARVED)
+    }
+
     #[inline(always)]
     fn newest(&self) -> &'a Layer {
         self.iter().next_back().expect("there is always a layer")
@@ -160,8 +167,12 @@ impl Scalable {
 
     /// A chain of one empty layer.
     pub(super) fn new(steps: Steps, hint: usize, max_bytes: usize) -> Result<Self, BuildError> {
-        let (layout, keys) = steps.first(hint, max_bytes)?;
-        Self::of(steps, hint, max_bytes, Vec::from([empty(layout, keys)?]))
+        steps.check()?;
+        let first = without_hint(hint, |hint| {
+            let (layout, keys) = steps.first(hint, max_bytes)?;
+            empty(layout, keys)
+        })?;
+        Self::of(steps, hint, max_bytes, Vec::from([first]))
     }
 
     #[inline(always)]
@@ -178,7 +189,11 @@ impl Scalable {
     }
 
     pub(super) fn set_hint(&self, keys: usize) {
-        self.hint.store(keys as u64, Ordering::Relaxed);
+        let before = self.hint.swap(keys as u64, Ordering::Relaxed);
+        let layers = self.layers_now();
+        if layers.phase == FULL && before != keys as u64 {
+            self.change(layers.len(), ChainState::new(layers.len(), DUE));
+        }
     }
 
     /// What the first `layers` layers take.
@@ -294,9 +309,12 @@ impl Scalable {
         if self.has_layer(number) {
             return Ok(());
         }
-        let (layout, keys) = self.next(number)?;
-        let made = empty(layout, keys).and_then(|bloom| self.put(number, bloom));
-        made.map_err(|_| NoLayer::OutOfMemory)
+        let taken = self.taken(number);
+        without_hint(self.hint(), |hint| {
+            let (layout, keys) = self.steps.next(&taken, hint, self.max_bytes)?;
+            let made = empty(layout, keys).and_then(|bloom| self.put(number, bloom));
+            made.map_err(|_| NoLayer::OutOfMemory)
+        })
     }
 
     /// Goes on to the next layer, if that is possible now.
@@ -309,7 +327,7 @@ impl Scalable {
             return Err(self.steps.why_full(&self.taken(next), self.max_bytes));
         }
         // One thread at a time tries again.
-        if !self.has_layer(next) && !self.claim(next) {
+        if layers.phase == STARVED && !self.has_layer(next) && !self.claim(next) {
             return Err(NoLayer::OutOfMemory);
         }
         self.grow(next).inspect_err(|_| self.unclaim())
@@ -321,24 +339,24 @@ impl Scalable {
         // A layer that was made ahead of need may be too large now.
         self.entries[layers..].iter_mut().for_each(|entry| drop(entry.take()));
         self.claimed = AtomicU64::new(0);
-        self.state = AtomicU64::new(ChainState::new(layers, OPEN).0);
         self.max_bytes = max_bytes;
         self.close_if_full();
     }
 
-    /// Notes that the newest layer is full if the reader's limit says so: otherwise the filter
-    /// would take some more keys after each load. For exclusive access.
+    /// Notes that the newest layer takes no more keys, if it is full. For exclusive access.
     pub(super) fn close_if_full(&mut self) {
         let layers = self.layers_now();
         let newest = layers.newest();
-        if newest.estimate.precise_load(newest.bloom(), 0) >= 1.0 && self.next(layers.len()).is_err() {
+        if layers.phase != OPEN || newest.estimate.precise_load(newest.bloom(), 0) >= 1.0 {
             self.close();
         }
     }
 
-    /// Notes that the newest layer is full, and that there can be no other.
+    /// Notes that the newest layer takes no more keys. For exclusive access.
     pub(super) fn close(&mut self) {
-        self.state = AtomicU64::new(ChainState::new(self.layers_now().len(), FULL).0);
+        let layers = self.layers_now().len();
+        let phase = if self.next(layers).is_ok() { DUE } else { FULL };
+        self.state = AtomicU64::new(ChainState::new(layers, phase).0);
     }
 }
 
@@ -770,7 +788,6 @@ impl Scalable {
 mod tests {
     use super::*;
     use crate::ScalableBloom;
-    use alloc::string::ToString;
 
     /// A thread that has seen a layer full which others have left since changes nothing.
     #[test]
@@ -783,24 +800,5 @@ mod tests {
         chain.change(2, ChainState::new(2, FULL));
         assert_eq!(chain.grow(1), Ok(()));
         assert!(filter.layers().len() == 3 && !filter.is_full());
-    }
-
-    /// A layer that no allocator grants: inserts say so, each tries again, and the first that
-    /// succeeds goes on.
-    #[test]
-    fn memory_that_is_refused_is_asked_for_again() {
-        let filter = ScalableBloom::builder().expected_keys(1).build().unwrap();
-        filter.set_hint(1 << 50);
-        assert_eq!(filter.insert("a"), Ok(true));
-        for _ in 0..2 {
-            let error = filter.insert("b").unwrap_err();
-            assert!(error.is_out_of_memory() && filter.is_full());
-            let text = "the filter is full: the allocation of the next layer failed";
-            assert_eq!(error.to_string(), text);
-        }
-        assert_eq!(filter.insert("a"), Ok(false));
-        filter.set_hint(0);
-        assert_eq!(filter.insert("b"), Ok(true));
-        assert!(!filter.is_full() && filter.layers().len() == 2);
     }
 }

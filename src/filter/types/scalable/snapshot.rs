@@ -1,7 +1,7 @@
 //! Snapshots of a filter that grows: the builder's options, and the snapshots of its layers.
 //! `docs/FORMAT.md` describes the bytes.
 
-use super::chain::{FULL, Layers, Scalable};
+use super::chain::{Layers, OPEN, Scalable};
 use super::steps::{MAX_EXPANSION, MAX_LAYERS, Steps};
 use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, in_range, read_header};
 use crate::error::SnapshotErrorKind;
@@ -27,8 +27,7 @@ impl Encode for Scalable {
         let mut header = OwnHeader::new(Kind::Scalable, hashing, snapshot_bytes(&layers));
         let steps = &self.steps;
         let words = steps.words.unwrap_or(0) as u8;
-        // A refused allocation or a reader's limit may not apply where the snapshot is read.
-        let full = u8::from(layers.phase == FULL && self.max_bytes == self.asked_bytes);
+        let full = u8::from(layers.phase != OPEN);
         let max_layers = steps.max_layers.unwrap_or(0);
         let max_bytes = match self.asked_bytes {
             usize::MAX => u64::MAX,
@@ -77,7 +76,7 @@ impl Encode for Scalable {
             },
         };
         let asked_bytes = usize::try_from(header.get(72)).unwrap_or(usize::MAX);
-        let full = in_range("whether it is full", full, 0..=1)? == 1;
+        let full = in_range("whether the last layer is full", full, 0..=1)? == 1;
         let count = header.number("the number of layers", 80, 1..=MAX_LAYERS as u64)?;
         let hint = header.number("the hint of the keys", 88, 0..=u64::MAX)?;
         steps.check().map_err(SnapshotErrorKind::Plan)?;
@@ -86,20 +85,12 @@ impl Encode for Scalable {
         let bytes = header.body_bytes(SNAPSHOT_HEADER, count)?;
         admit(input, header.len as usize, bytes, limit)?;
         let layers = Bloom::decode_parts(input, &header, bytes, count)?;
-        if bytes > asked_bytes as u64 {
-            let (needed, limit) = (bytes, asked_bytes as u64);
-            return Err(SnapshotErrorKind::OverLimit { needed, limit });
-        }
         let chain = Self::of(steps, hint, asked_bytes, layers);
         let mut chain = chain.map_err(SnapshotErrorKind::OutOfMemory)?;
-        if full {
-            let can_be_full = u8::from(chain.next(count).is_err());
-            in_range("whether it is full", 1, 0..=can_be_full)?;
-            chain.close();
-        }
         chain.max_bytes = limit.min(asked_bytes);
-        if chain.max_bytes < asked_bytes && !full {
-            chain.close_if_full();
+        if full {
+            // Whether there can be another one depends on the limits here.
+            chain.close();
         }
         Ok(chain)
     }

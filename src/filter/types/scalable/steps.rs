@@ -2,7 +2,7 @@
 //! them, from the layers that are there, and from the hint. A snapshot holds the numbers.
 
 use crate::error::{BuildError, BuildErrorKind, NoLayer};
-use crate::geometry::layout::{LINE_BYTES, Layout};
+use crate::geometry::layout::{LINE_BITS, LINE_BYTES, Layout};
 use crate::geometry::sizing::{Cell, Request};
 use alloc::format;
 
@@ -17,13 +17,14 @@ pub(super) const MAX_LAYERS: usize = 64;
 /// planned keys reached 0.61 to 0.69. `tests/filters/scalable.rs` repeats it.)
 const HEADROOM: usize = 24;
 
-/// The greatest expansion. With it, the third layer is for 17 billion keys if the first is
-/// for 1000. A greater number is a mistake (a number of keys in place of a factor), or an attack by
-/// a snapshot, whose first inserts would allocate all memory.
+/// The greatest expansion, and the most keys of a layer for each key of the layers before it,
+/// whatever the hint says. With it, the third layer is for 17 billion keys if the first is for
+/// 1000. A greater number is a mistake (a number of keys in place of a factor), or an attack by a
+/// snapshot, whose first inserts would allocate all memory.
 pub(super) const MAX_EXPANSION: usize = 1 << 12;
 
 /// The shares of the rate that the first layer and the second one take, each of what is left, if
-/// the hint says that the layer is the last one. The rest is for keys beyond the hint. (The second
+/// the layer is the last one by the hint. The rest is for keys beyond the hint. (The second
 /// layer is made if the hint came late, or was too low.)
 const HINTED_SHARES: [f64; 2] = [0.9, 0.75];
 
@@ -71,7 +72,9 @@ pub(super) struct Taken {
 
 impl Taken {
     pub(super) fn add(&mut self, keys: usize, layout: Layout) {
-        self.add_planned(keys, planned_rate(keys, layout));
+        // A hostile snapshot may have a layer for more keys than it has bits.
+        let most = layout.blocks.saturating_mul(LINE_BITS);
+        self.add_planned(keys.min(most), planned_rate(keys, layout));
         self.bytes = self.bytes.saturating_add(layout.blocks * LINE_BYTES);
     }
 
@@ -96,6 +99,12 @@ fn planned_rate(keys: usize, layout: Layout) -> f64 {
 /// The number of keys for which a layer of `keys` is sized.
 fn with_headroom(keys: usize) -> usize {
     keys.saturating_add(keys.div_ceil(HEADROOM))
+}
+
+/// Does `work` by the hint, and without it if that fails: a hint is a guess, and refuses no key that
+/// has room without it.
+pub(super) fn without_hint<T, E>(hint: usize, work: impl Fn(usize) -> Result<T, E>) -> Result<T, E> {
+    work(hint).or_else(|refused| if hint > 0 { work(0) } else { Err(refused) })
 }
 
 impl Steps {
@@ -124,7 +133,7 @@ impl Steps {
         let all = taken.keys;
         let rest = hint.saturating_sub(all);
         let keys = match taken.layers {
-            0 if hint > 0 => return hint,
+            0 => return if hint > 0 { hint } else { self.keys },
             // The hint was too low.
             1 if hint > 0 && rest == 0 => all,
             // Many layers take long, and leave little of the rate for the last. So if the hint was
@@ -133,7 +142,12 @@ impl Steps {
             // The next number of a geometric series, whose sum so far is `all`.
             _ => all.saturating_mul(self.expansion - 1).saturating_add(self.keys),
         };
-        keys.max(self.keys)
+        keys.max(self.keys).min(all.saturating_mul(MAX_EXPANSION))
+    }
+
+    /// Whether the next layer is the last one by the hint.
+    fn is_last(&self, taken: &Taken, hint: usize) -> bool {
+        hint > taken.keys && self.keys_of_next(taken, hint) >= hint - taken.keys
     }
 
     /// The rate of the next layer: a share of what the layers leave.
@@ -151,7 +165,7 @@ impl Steps {
             Some(most) => (1.0 - self.ratio) / (1.0 - power(usize::from(most).saturating_sub(taken.layers).max(1))),
             None => 1.0 - self.ratio,
         };
-        let hinted = HINTED_SHARES.get(taken.layers).filter(|_| hint > taken.keys);
+        let hinted = HINTED_SHARES.get(taken.layers).filter(|_| self.is_last(taken, hint));
         left * hinted.map_or(share, |hinted| hinted.max(share))
     }
 
@@ -167,24 +181,27 @@ impl Steps {
         self.check_room(taken, max_bytes)?;
         let limit = taken.layers;
         let room = max_bytes - taken.bytes;
-        match self.layer(taken, hint).map_err(|_| NoLayer::Layers { limit })? {
-            (layout, _) if layout.blocks.saturating_mul(LINE_BYTES) > room => {
-                // A smaller one, that fills the room.
-                let request = Request {
-                    rate: Some(self.rate_of_next(taken, hint)),
-                    budget: Some(room),
-                    ..self.request()
-                };
-                let (layout, keys) = request.solve().map_err(|_| NoLayer::Layers { limit })?;
-                Ok((layout, usize::max(keys - keys / (HEADROOM + 1), 1)))
-            }
-            next => Ok(next),
+        let planned = without_hint(hint, |hint| self.layer_within(room, taken, hint));
+        planned.map_err(|_| NoLayer::Layers { limit })
+    }
+
+    /// The next layer, or a smaller one that fills the room.
+    fn layer_within(&self, room: usize, taken: &Taken, hint: usize) -> Result<(Layout, usize), BuildError> {
+        let (layout, keys) = self.layer(taken, hint)?;
+        if layout.blocks.saturating_mul(LINE_BYTES) <= room {
+            return Ok((layout, keys));
         }
+        let request = Request {
+            rate: Some(self.rate_of_next(taken, hint)),
+            budget: Some(room),
+            ..self.request()
+        };
+        let (layout, keys) = request.solve()?;
+        Ok((layout, usize::max(keys - keys / (HEADROOM + 1), 1)))
     }
 
     /// The layout of the first layer and the keys that it is for.
     pub(super) fn first(&self, hint: usize, max_bytes: usize) -> Result<(Layout, usize), BuildError> {
-        self.check()?;
         let (layout, keys) = self.layer(&Taken::default(), hint)?;
         let needed = layout.blocks * LINE_BYTES;
         if needed > max_bytes {
@@ -238,10 +255,14 @@ impl Steps {
         // Without layouts, which take half a millisecond each.
         let least_rate = self.request().least_rate();
         while taken.layers < self.limit() {
-            let (keys, rate) = (self.keys_of_next(&taken, hint), self.rate_of_next(&taken, hint));
-            if rate < least_rate || keys >= isize::MAX as usize {
+            let planned = without_hint(hint, |hint| {
+                let (keys, rate) = (self.keys_of_next(&taken, hint), self.rate_of_next(&taken, hint));
+                let is_planned = rate >= least_rate && keys < isize::MAX as usize;
+                is_planned.then_some((keys, rate)).ok_or(())
+            });
+            let Ok((keys, rate)) = planned else {
                 break;
-            }
+            };
             taken.add_planned(keys, rate);
         }
         taken.layers

@@ -1,0 +1,300 @@
+//! Bytes that a filter writes can be read, whatever happened to the filter before: random histories
+//! of every type.
+
+use crate::contract::read;
+use lanebloom::traits::{Encode, Engine, Insert, Remove, Stored};
+use lanebloom::{
+    ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, FilterBank, ScalableBloom,
+    StaticFilter, TombstoneBloom, WindowedBloom,
+};
+use lanebloom_tests::{Time, number};
+use std::time::Duration;
+
+/// Numbers that decide what happens next.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 += 1;
+        number(self.0) % end
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
+    /// Hashes that were not there before, and some that may have been.
+    fn hashes(&mut self) -> Vec<u64> {
+        let most = self.one_of(&[2, 60, 600, 6000]);
+        let (first, len) = (self.below(1 << 14), self.below(most));
+        (first..first + len).map(number).collect()
+    }
+}
+
+/// Histories of every type, with their number of steps. Without the optimizer a layer takes ten
+/// milliseconds to plan.
+fn histories(mut of: impl FnMut(&mut Chance, usize)) {
+    let histories = if cfg!(debug_assertions) { 60 } else { 400 };
+    for history in 0..histories {
+        let mut chance = Chance(history << 32);
+        let steps = 1 + chance.below(25) as usize;
+        of(&mut chance, steps);
+    }
+}
+
+/// Does things that every filter can do, and things that only this one can (`own` says what), and
+/// reads the filter after each.
+fn live<E: Insert + Encode>(
+    mut filter: Filter<E>,
+    chance: &mut Chance,
+    steps: usize,
+    mut own: impl FnMut(&mut Filter<E>, &mut Chance) -> String,
+) {
+    let mut history = Vec::new();
+    for _ in 0..steps {
+        let hashes = chance.hashes();
+        let flags = &mut vec![false; hashes.len()][..];
+        history.push(match chance.below(12) {
+            0..3 => format!("insert {} hashes: {:?}", hashes.len(), filter.insert_hashes(&hashes)),
+            3 => format!(
+                "insert {:?}",
+                hashes.iter().take(9).map(|&hash| filter.insert_hash(hash)).last()
+            ),
+            4 => format!(
+                "insert {} flagged: {:?}",
+                hashes.len(),
+                filter.insert_hashes_flagged(&hashes, flags)
+            ),
+            5 => {
+                filter = filter.try_clone().unwrap();
+                "clone".into()
+            }
+            6 if chance.below(3) == 0 => {
+                filter.clear();
+                "clear".into()
+            }
+            _ => own(&mut filter, chance),
+        });
+        let bytes = filter.to_bytes();
+        let same = read::<E, _>(&bytes, filter.hasher()).unwrap_or_else(|error| panic!("{history:#?}: {error}"));
+        assert_eq!(same.statistics(), filter.statistics(), "{history:#?}");
+        assert!(same.to_bytes().len() == bytes.len(), "{history:#?}");
+        assert!(
+            hashes
+                .iter()
+                .all(|&hash| same.contains_hash(hash) == filter.contains_hash(hash))
+        );
+        if chance.below(4) == 0 {
+            filter = same;
+            history.push("go on with the one that was read".into());
+        }
+    }
+}
+
+fn remove<E: Engine + Remove>(filter: &Filter<E>, chance: &mut Chance) -> String {
+    let hashes = chance.hashes();
+    format!("remove {} hashes: {}", hashes.len(), filter.remove_hashes(&hashes))
+}
+
+#[test]
+fn a_bloom_filter_is_read_after_any_history() {
+    histories(|chance, steps| {
+        let words = chance.one_of(&[1, 2, 4, 8]);
+        let builder = ConcurrentBloom::builder().words_per_key(words);
+        let make = || builder.clone().expected_keys(500).build().unwrap();
+        live(make(), chance, steps, |filter, chance| {
+            let other = make();
+            other.insert_hashes(&chance.hashes());
+            match chance.below(3) {
+                0 => format!("unite: {:?}", filter.union_from(&other)),
+                1 => {
+                    let delta = other.delta_since(filter).unwrap();
+                    format!("add a delta: {:?}", filter.apply_deltas(&delta).unwrap())
+                }
+                _ => format!("insert by plain stores: {}", filter.insert_hashes_mut(&chance.hashes())),
+            }
+        });
+    });
+}
+
+#[test]
+fn filters_that_delete_are_read_after_any_history() {
+    histories(|chance, steps| {
+        let make = || CountingBloom::builder().expected_keys(300).build().unwrap();
+        live(make(), chance, steps, |filter, chance| match chance.below(3) {
+            0 => {
+                let other = make();
+                other.insert_hashes(&chance.hashes());
+                format!("unite: {:?}", filter.union_from(&other))
+            }
+            _ => remove(filter, chance),
+        });
+        let make = || TombstoneBloom::builder().expected_keys(300).build().unwrap();
+        live(make(), chance, steps, |filter, chance| match chance.below(3) {
+            0 => {
+                let other = make();
+                other.insert_hashes(&chance.hashes());
+                other.remove_hashes(&chance.hashes());
+                format!("unite: {:?}", filter.union_from(&other))
+            }
+            _ => remove(filter, chance),
+        });
+        let bits = chance.one_of(&[10, 12, 16, 21]);
+        let cuckoo = CuckooFilter::builder().fingerprint_bits(bits).expected_keys(900);
+        live(cuckoo.build().unwrap(), chance, steps, |filter, chance| {
+            remove(filter, chance)
+        });
+        let d_left = DLeftFilter::builder().expected_keys(900);
+        live(d_left.build().unwrap(), chance, steps, |filter, chance| {
+            remove(filter, chance)
+        });
+    });
+}
+
+/// Hints and limits that change at any time, also when the filter is full, and limits of readers.
+#[test]
+fn a_filter_that_grows_is_read_after_any_history() {
+    const HINTS: [usize; 8] = [0, 1, 50, 900, 10_000, 1 << 62, usize::MAX - 1, usize::MAX];
+    const LIMITS: [usize; 4] = [1000, 5000, 20_000, 100_000];
+    histories(|chance, steps| {
+        // Without a limit, the highest hints would make large layers.
+        let (limit, hints) = match chance.below(2) {
+            0 => (usize::MAX, &HINTS[..5]),
+            _ => (chance.one_of(&[20_000, 100_000]), &HINTS[..]),
+        };
+        let mut builder = ScalableBloom::builder()
+            .expected_keys(chance.one_of(&[1, 20, 1000]))
+            .expansion(chance.one_of(&[1, 2, 4]))
+            .tightening_ratio(chance.one_of(&[0.3, 0.5, 0.9]))
+            .false_positive_rate(chance.one_of(&[0.1, 0.01, 1e-4]))
+            // More layers take long.
+            .max_layers(chance.one_of(&[1, 2, 5]))
+            .max_bytes(limit)
+            .hint(chance.one_of(hints));
+        if chance.below(3) == 0 {
+            builder = builder.words_per_key(1);
+        }
+        let filter = builder.clone().build().unwrap();
+        live(filter, chance, steps, |filter, chance| match chance.below(7) {
+            0..3 => {
+                let hint = chance.one_of(hints);
+                filter.set_hint(hint);
+                format!("hint {hint}")
+            }
+            3 => {
+                // Above the builder's too.
+                let limit = chance.one_of(&LIMITS);
+                filter.set_max_bytes(limit);
+                format!("limit {limit}")
+            }
+            4 => {
+                let limit = filter.memory_bytes() + chance.below(5000) as usize;
+                *filter = ScalableBloom::read_from(&filter.to_bytes()[..], limit).unwrap();
+                format!("read with the limit {limit}")
+            }
+            5 => {
+                let other = builder.clone().hint(0).build().unwrap();
+                let _ = other.insert_hashes(&chance.hashes());
+                format!("unite: {:?}", filter.union_from(&other))
+            }
+            _ => format!(
+                "insert by plain stores: {:?}",
+                filter.insert_hashes_mut(&chance.hashes())
+            ),
+        });
+    });
+}
+
+#[test]
+fn a_window_is_read_after_any_history() {
+    histories(|chance, steps| {
+        let time = Time::default();
+        let builder = WindowedBloom::builder()
+            .expected_keys(chance.one_of(&[1, 100, 2000]))
+            .generations(chance.one_of(&[2, 3, 8]))
+            .renew(chance.below(2) == 0);
+        let make = || match time.now() {
+            0 => builder.clone().build().unwrap(),
+            _ => builder.clone().rotate_when_full().build().unwrap(),
+        };
+        time.set(chance.below(2));
+        live(make(), chance, steps, |filter, chance| {
+            if chance.below(2) == 0 && filter.window().is_none() {
+                filter.rotate();
+                return "rotate".into();
+            }
+            let other = make();
+            other.insert_hashes(&chance.hashes());
+            format!("unite: {:?}", filter.union_from(&other))
+        });
+
+        // By a clock, which may step back, and which a snapshot names.
+        let clock = Time::at(1 << 40);
+        let builder = builder.window(Duration::from_nanos(1000)).clock(clock.clock());
+        let filter = builder.clone().build().unwrap();
+        for step in 0..steps {
+            filter.insert_hashes(&chance.hashes());
+            match chance.below(4) {
+                0 => clock.set(clock.now() - chance.below(3000)),
+                1 => {
+                    let other = builder.clone().build().unwrap();
+                    other.insert_hashes(&chance.hashes());
+                    let _ = filter.union_from(&other);
+                }
+                _ => clock.add(chance.below(700)),
+            }
+            let bytes = filter.to_bytes();
+            let hasher = *filter.hasher();
+            let read = WindowedBloom::from_bytes_with_clock(&bytes, hasher, clock.clock());
+            let (same, _) = read.unwrap_or_else(|error| panic!("step {step} at {}: {error}", clock.now()));
+            let hashes = chance.hashes();
+            assert!(
+                hashes
+                    .iter()
+                    .all(|&hash| same.contains_hash(hash) == filter.contains_hash(hash))
+            );
+        }
+    });
+}
+
+#[test]
+fn filters_without_inserts_are_read_after_any_history() {
+    histories(|chance, steps| {
+        let bits = 7 + chance.below(26) as usize;
+        let builder = StaticFilter::builder().fingerprint_bits(bits);
+        let builder = builder.cells_per_key(chance.one_of(&[3, 4]));
+        let filter = builder.build_from_hashes(&chance.hashes()).unwrap();
+        let same: StaticFilter = read(&filter.to_bytes(), filter.hasher()).unwrap();
+        assert!(same.to_bytes() == filter.to_bytes());
+
+        let columns = ConcurrentBloom::builder().expected_keys(100);
+        let mut bank = FilterBank::new(1 + chance.below(150) as usize, &columns).unwrap();
+        for _ in 0..steps {
+            let column = chance.below(bank.columns().max(1) as u64) as usize;
+            match chance.below(4) {
+                0 => {
+                    let filter = columns.clone().build().unwrap();
+                    filter.insert_hashes(&chance.hashes());
+                    bank.push(&filter).unwrap();
+                }
+                1 => _ = bank.clear(column),
+                2 => bank = bank.try_clone().unwrap(),
+                _ => _ = bank.insert_hashes(column, &chance.hashes()),
+            }
+            let (same, _) = FilterBank::from_bytes(&bank.to_bytes()).unwrap();
+            assert!(same == bank);
+        }
+
+        let mut bitmap = ConcurrentBitmap::new(1 + chance.below(5000)).unwrap();
+        for _ in 0..steps {
+            let position = chance.below(5100);
+            match chance.below(4) {
+                0 => bitmap = bitmap.try_clone().unwrap(),
+                1 => _ = bitmap.remove(position),
+                _ => _ = bitmap.insert(position),
+            }
+            let (same, _) = ConcurrentBitmap::from_bytes(&bitmap.to_bytes()).unwrap();
+            assert!(same == bitmap);
+        }
+    });
+}
