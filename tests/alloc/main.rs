@@ -137,7 +137,8 @@ fn a_growing_filter_does_without_memory_until_it_is_full() {
     }
 }
 
-/// The hint asks for layers whose memory is refused, at first and later. Those without it have room.
+/// The hint asks for layers whose memory is refused, at first and later. Those without it have
+/// room.
 #[test]
 fn a_growing_filter_does_without_the_layer_of_the_hint() {
     let builder = ScalableBloom::builder().expected_keys(1000);

@@ -65,7 +65,8 @@
 //!
 //! # Build
 //!
-//! Duplicate keys are allowed. They cost a sort of all hashes: a build with them fails first.
+//! Duplicate keys are allowed. They cost time: a build with them fails first, and sorts a copy of
+//! the hashes.
 //!
 //! Each million of keys is a filter of its own, a shard: it stays in the caches while it is built.
 //! Beside the hashes (8 bytes per key) and the filter, a build by up to two threads takes at most

@@ -18,7 +18,7 @@
 //!
 //! Memory beside the hashes: the filter, for each thread 9 bytes for each hash of one shard, and
 //! the copy (8 bytes each). A few shards need no copy: each of them searches all hashes for
-//! its own.
+//! its own. Then hashes that come twice are sorted beforehand, and leave a bit for each hash.
 
 use crate::error::BuildError;
 use crate::geometry::fuse::{FuseLayout, FuseProbe, MOST_CELLS, SEEDS, mixed, multiplier};
@@ -62,20 +62,84 @@ enum Failed {
     OutOfMemory(usize),
 }
 
+/// The hashes of a filter.
+#[derive(Clone, Copy)]
+struct Hashes<'a> {
+    all: &'a [u64],
+    /// A bit for each hash that equals one before it. Empty if there are none.
+    repeats: &'a [u64],
+    /// The number of distinct ones.
+    len: usize,
+    is_sorted: bool,
+}
+
 /// Builds the filter of these hashes, some of which may be equal.
 pub(super) fn build(hashes: &[u64], shape: Shape) -> Result<Built, BuildError> {
-    match attempt(hashes, false, shape) {
-        Err(Failed::Duplicates) => {
-            let mut distinct = Vec::new();
-            let refused = |_| BuildError::out_of_memory(size_of_val(hashes));
-            distinct.try_reserve_exact(hashes.len()).map_err(refused)?;
-            distinct.extend_from_slice(hashes);
-            sort(&mut distinct, shape.parallel);
-            distinct.dedup();
-            attempt(&distinct, true, shape).map_err(Failed::into_error)
-        }
-        result => result.map_err(Failed::into_error),
+    let once = Hashes {
+        all: hashes,
+        repeats: &[],
+        len: hashes.len(),
+        is_sorted: false,
+    };
+    let built = match attempt(once, shape) {
+        Err(Failed::Duplicates) => attempt_distinct(once, shape),
+        result => result,
+    };
+    built.map_err(Failed::into_error)
+}
+
+/// [`attempt`] with each hash once.
+fn attempt_distinct(hashes: Hashes<'_>, shape: Shape) -> Result<Built, Failed> {
+    let mut sorted = Vec::new();
+    let refused = |_| Failed::OutOfMemory(size_of_val(hashes.all));
+    sorted.try_reserve_exact(hashes.all.len()).map_err(refused)?;
+    sorted.extend_from_slice(hashes.all);
+    sort(&mut sorted, shape.parallel);
+    if FuseLayout::shards_for(hashes.len) > MOST_SEARCHED {
+        sorted.dedup();
+        return attempt(
+            Hashes {
+                all: &sorted,
+                len: sorted.len(),
+                is_sorted: true,
+                ..hashes
+            },
+            shape,
+        );
     }
+    // The copy would take as much as the build of one shard: what it tells is kept in bits.
+    let repeats = repeats(hashes.all, sorted)?;
+    let repeated: usize = repeats.iter().map(|word| word.count_ones() as usize).sum();
+    attempt(
+        Hashes {
+            repeats: &repeats,
+            len: hashes.len - repeated,
+            ..hashes
+        },
+        shape,
+    )
+}
+
+/// A bit for each hash that equals one before it. Takes the hashes in order, too.
+fn repeats(hashes: &[u64], mut sorted: Vec<u64>) -> Result<Words<u64>, Failed> {
+    // The values that come several times, moved to the front.
+    let (mut several, mut at) = (0, 0);
+    while let Some(&value) = sorted.get(at) {
+        let times = sorted[at..].iter().take_while(|&&hash| hash == value).count();
+        sorted[several] = value;
+        several += usize::from(times > 1);
+        at += times;
+    }
+    sorted.truncate(several);
+    let mut seen: Words<u64> = allocate(several.div_ceil(64).max(1))?;
+    let mut repeats: Words<u64> = allocate(hashes.len().div_ceil(64).max(1))?;
+    for (i, hash) in hashes.iter().enumerate() {
+        if let Ok(number) = sorted.binary_search(hash) {
+            repeats[i / 64] |= (seen[number / 64] >> (number % 64) & 1) << (i % 64);
+            seen[number / 64] |= 1 << (number % 64);
+        }
+    }
+    Ok(repeats)
 }
 
 impl Failed {
@@ -112,48 +176,52 @@ fn sort(hashes: &mut [u64], parallel: bool) {
 #[derive(Clone, Copy)]
 struct Members<'a> {
     shard: usize,
-    /// The hashes that are searched for those of the shard.
+    /// The hashes that are searched for those of the shard, without the repeats.
     among: &'a [u64],
+    repeats: &'a [u64],
     len: usize,
 }
 
-fn attempt(hashes: &[u64], is_sorted: bool, shape: Shape) -> Result<Built, Failed> {
-    let shards = FuseLayout::shards_for(hashes.len());
+fn attempt(hashes: Hashes<'_>, shape: Shape) -> Result<Built, Failed> {
+    let Hashes { all, repeats, .. } = hashes;
+    let shards = FuseLayout::shards_for(hashes.len);
     // Only its number of shards is needed before they are counted.
     let plan = |most| FuseLayout::plan(shape.bits, shape.cells_per_key, shards, most).ok_or(Failed::Duplicates);
     let probe = FuseProbe::of(&plan(1)?);
-    // A part for each thread.
-    let parts: Vec<&[u64]> = hashes
-        .chunks(hashes.len().div_ceil(threads(shape.parallel)).max(1))
-        .collect();
     let copy;
-    let members: Vec<Members<'_>> = if shards == 1 || is_sorted {
-        let end = |shard| hashes.partition_point(|&hash| probe.shard(hash) <= shard);
-        of_ends(hashes, (0..shards).map(end))
-    } else {
-        let counts = count(&parts, &probe, shards, shape.parallel);
-        let len = |shard: usize| counts.iter().map(|counts| counts[shard]).sum();
-        if shards <= MOST_SEARCHED {
-            let among = hashes;
-            (0..shards)
-                .map(|shard| Members {
-                    shard,
-                    among,
-                    len: len(shard),
-                })
-                .collect()
-        } else {
-            copy = sort_by_shard(&parts, &counts, &probe, shape.parallel)?;
-            let mut end = 0;
-            let ends = (0..shards).map(|shard| {
-                end += len(shard);
-                end
-            });
-            of_ends(&copy, ends)
+    let members: Vec<Members<'_>> = if hashes.is_sorted {
+        let end = |shard| all.partition_point(|&hash| probe.shard(hash) <= shard);
+        of_ends(all, (0..shards).map(end))
+    } else if shards <= MOST_SEARCHED {
+        let mut lens = [0; MOST_SEARCHED];
+        match shards {
+            1 => lens[0] = hashes.len,
+            _ => {
+                let kept = (0..).zip(all).filter(|&(i, _)| !is_repeat(repeats, i));
+                kept.for_each(|(_, &hash)| lens[probe.shard(hash)] += 1);
+            }
         }
+        let of_len = |(shard, &len)| Members {
+            shard,
+            among: all,
+            repeats,
+            len,
+        };
+        lens[..shards].iter().enumerate().map(of_len).collect()
+    } else {
+        // A part for each thread.
+        let parts: Vec<&[u64]> = all.chunks(all.len().div_ceil(threads(shape.parallel))).collect();
+        let counts = count(&parts, &probe, shards, shape.parallel);
+        copy = sort_by_shard(&parts, &counts, &probe, shape.parallel)?;
+        let mut end = 0;
+        let ends = (0..shards).map(|shard| {
+            end += counts.iter().map(|counts| counts[shard]).sum::<usize>();
+            end
+        });
+        of_ends(&copy, ends)
     };
     let most = members.iter().map(|members| members.len).max().unwrap_or(0);
-    if most as f64 > UNEVEN * hashes.len().div_ceil(shards) as f64 {
+    if most as f64 > UNEVEN * hashes.len.div_ceil(shards) as f64 {
         return Err(Failed::Duplicates);
     }
     let layout = plan(most)?;
@@ -166,7 +234,7 @@ fn attempt(hashes: &[u64], is_sorted: bool, shape: Shape) -> Result<Built, Faile
         Ok(())
     };
     for_each(&members, seeds, cells, layout.shard_bytes(), shape.parallel, work)?;
-    let keys = hashes.len();
+    let keys = hashes.len;
     Ok(Built { layout, words, keys })
 }
 
@@ -178,10 +246,19 @@ fn of_ends(hashes: &[u64], ends: impl Iterator<Item = usize>) -> Vec<Members<'_>
         Members {
             shard,
             among,
+            repeats: &[],
             len: among.len(),
         }
     });
     members.collect()
+}
+
+/// Whether this hash equals one before it.
+#[inline(always)]
+fn is_repeat(repeats: &[u64], index: usize) -> bool {
+    repeats
+        .get(index / 64)
+        .is_some_and(|word| word >> (index % 64) & 1 == 1)
 }
 
 /// Calls `work` with each shard's hashes, seed and cells.
@@ -368,14 +445,16 @@ impl Shard<'_> {
 
     /// Lists the indexes of the shard's hashes.
     fn list_all(&mut self) {
-        let Members { shard, among, .. } = self.members;
+        let Members {
+            shard, among, repeats, ..
+        } = self.members;
         let mut len = 0;
         if among.len() == self.members.len {
             return self.list.iter_mut().zip(0..).for_each(|(place, index)| *place = index);
         }
         for (index, &hash) in (0..).zip(among) {
             self.list[len] = index;
-            len += usize::from(self.probe.shard(hash) == shard);
+            len += usize::from(self.probe.shard(hash) == shard && !is_repeat(repeats, index as usize));
         }
     }
 

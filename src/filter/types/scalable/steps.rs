@@ -101,8 +101,8 @@ fn with_headroom(keys: usize) -> usize {
     keys.saturating_add(keys.div_ceil(HEADROOM))
 }
 
-/// Does `work` by the hint, and without it if that fails: a hint is a guess, and refuses no key that
-/// has room without it.
+/// Does `work` by the hint, and without it if that fails: a hint is a guess, and refuses no key
+/// that has room without it.
 pub(super) fn without_hint<T, E>(hint: usize, work: impl Fn(usize) -> Result<T, E>) -> Result<T, E> {
     work(hint).or_else(|refused| if hint > 0 { work(0) } else { Err(refused) })
 }
