@@ -18,6 +18,7 @@
 //! in a few pages.
 
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
+use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 /// The lengths of fingerprints, in bits. Seven bits are a rate of 0.8%.
@@ -127,11 +128,61 @@ impl FuseLayout {
     }
 
     /// The share of random hashes that are found when the filter holds this many keys. The cells
-    /// that no key was assigned are 0, and no fingerprint is.
+    /// that no key was assigned are 0, and no fingerprint is. All segments are taken for equally
+    /// full: [`rate_of`](Self::rate_of) counts.
     pub(crate) fn rate_at(&self, keys: usize) -> f64 {
         let empty = 1.0 - f64::min(keys as f64 / self.cells() as f64, 1.0);
         let all_empty = (0..self.cells_per_key).fold(1.0, |product, _| product * empty);
         (1.0 - all_empty) / (1u64 << self.bits) as f64
+    }
+}
+
+/// Up to this many cells are counted for the rate: that takes some 100 µs. Segments are taken from
+/// the first one to the last, so that the first ones have more than their share of the keys. With 5
+/// keys, a rate by equal shares is 12% too low; with 500 keys 2.6%, with 3000 keys 0.3%.
+const MOST_COUNTED: u64 = 1 << 16;
+
+impl FuseLayout {
+    /// The share of random hashes that are found, by the cells in these bytes. `None` if they are
+    /// too many to count.
+    ///
+    /// A hash has a cell in each of some segments that follow one another. If all of them are 0, it
+    /// is not found; otherwise by chance. A fingerprint that would be 0 is 1, so a hash with one
+    /// other cell than 0 is found twice as often if that one is 1.
+    pub(crate) fn rate_of(&self, bytes: &[u8]) -> Option<f64> {
+        if self.cells() > MOST_COUNTED {
+            return None;
+        }
+        let (bits, mask) = (self.bits as usize, (1 << self.bits) - 1);
+        let cell = |i: usize| {
+            let at = i * bits;
+            let word = bytes[self.seed_bytes() + at / 8..][..8].try_into();
+            u64::from_le_bytes(word.expect("8 bytes")) >> (at % 8) & mask
+        };
+        let segment = 1 << self.log_segment;
+        let shares = |number: usize| {
+            let (mut zeros, mut ones) = (0u32, 0u32);
+            for i in number * segment..(number + 1) * segment {
+                zeros += u32::from(cell(i) == 0);
+                ones += u32::from(cell(i) == 1);
+            }
+            (f64::from(zeros) / segment as f64, f64::from(ones) / segment as f64)
+        };
+        let (first, others) = (self.segments as usize, self.cells_per_key as usize - 1);
+        let mut found = 0.0;
+        for shard in 0..self.shards as usize {
+            let start = shard * (first + others);
+            let shares: Vec<_> = (start..start + first + others).map(shares).collect();
+            for shares in shares.windows(others + 1) {
+                // The chances that all cells so far are 0, and that all but one are, which is 1.
+                let (zeros, one) = shares.iter().fold((1.0, 0.0), |(zeros, one), (zero, of_one)| {
+                    (zeros * zero, one * zero + zeros * of_one)
+                });
+                found += 1.0 - zeros + one;
+            }
+        }
+        let all = (1u64 << self.bits) as f64 * self.shards as f64 * first as f64;
+        Some(found / all)
     }
 }
 

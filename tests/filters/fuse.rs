@@ -124,6 +124,10 @@ fn shards_are_looked_up_as_one_filter() {
         let hashes = numbers(3, keys);
         let filter = builder(bits, cells).build_from_hashes(&hashes).unwrap();
         assert!(format!("{filter:?}").contains("shards: 2"));
+        if bits == 8 {
+            let copies = [&hashes[..], &hashes[keys / 3..]].concat();
+            assert!(builder(bits, cells).build_from_hashes(&copies).unwrap().to_bytes() == filter.to_bytes());
+        }
         all_found(&filter, &hashes);
         let asked: Vec<u64> = (0..4096)
             .map(|i| if i % 3 == 0 { hashes[i] } else { number(i as u64) })
@@ -160,6 +164,40 @@ fn the_rate_halves_with_every_bit() {
         assert!(
             (found - expected).abs() < 4.5 * expected.sqrt() + 1.0,
             "{bits} {cells}: {found} {expected}"
+        );
+    }
+}
+
+/// The cells of few keys are not equally full everywhere: those of one segment are more often taken
+/// than those of the next one.
+#[test]
+fn filters_of_few_keys_say_their_rate() {
+    const PROBES: u64 = 50 * 4096;
+    let filters = if cfg!(debug_assertions) { 20 } else { 400 };
+    for (keys, bits, cells) in [1, 5, 40, 500, 3000]
+        .into_iter()
+        .flat_map(|keys| [(keys, 7, 3), (keys, 8, 4)])
+    {
+        let (mut found, mut expected) = (0, 0.0);
+        for set in 0..filters {
+            let hashes = numbers(1 << 30 | set, keys);
+            let filter = builder(bits, cells).build_from_hashes(&hashes).unwrap();
+            let rate = filter.false_positive_rate();
+            assert_eq!(
+                (
+                    filter.current_false_positive_rate(),
+                    filter.statistics().false_positive_rate
+                ),
+                (rate, rate)
+            );
+            assert!(rate <= 0.5f64.powi(bits as i32) && !filter.is_overfull());
+            expected += rate * PROBES as f64;
+            found += found_strangers(&filter, 1 << 50 | set << 24, PROBES);
+        }
+        let deviations = (found as f64 - expected) / expected.sqrt();
+        assert!(
+            deviations.abs() < 4.5,
+            "{keys} keys, {bits} bits, {cells} cells: {found} found, {expected:.0} expected"
         );
     }
 }

@@ -157,14 +157,16 @@ impl<B: FuseBytes> Engine for Fuse<B> {
     }
 
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.layout.rate_at(keys)
+        let counted = || self.layout.rate_of(self.body.bytes());
+        let counted = if keys == self.keys { counted() } else { None };
+        counted.unwrap_or_else(|| self.layout.rate_at(keys))
     }
 
     fn statistics(&self) -> Statistics {
         Statistics {
             fill_ratio: self.keys as f64 / self.layout.cells() as f64,
             len: self.keys,
-            false_positive_rate: self.layout.rate_at(self.keys),
+            false_positive_rate: self.false_positive_rate_at(self.keys),
         }
     }
 
