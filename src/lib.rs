@@ -35,7 +35,7 @@
 //! assert_eq!(crawler.join().unwrap(), 2); // inserts that were new
 //! assert!(seen.contains("/b") && !seen.contains("/c"));
 //!
-//! // Many keys at once, in vectors: faster for some dozens of keys or more.
+//! // Many keys at once, in vectors: a pipeline should collect hundreds of them.
 //! let mut found = [false; 3];
 //! seen.contains_batch(&["/a", "/b", "/c"], &mut found);
 //! assert_eq!(found, [true, true, false]);
@@ -60,6 +60,7 @@
 //! | added and removed | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
 //! | added and removed, in less memory | [`CuckooFilter`], [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
+//! | let through once per minute or so | [`WindowedBloom`] with [`renew(false)`](windowed::Builder::renew) | the same | 22 | several requests per minute are allowed: a rate limiter counts, and no filter does |
 //! | all there before the first lookup | [`StaticFilter`] | three cache lines at once | 7.9; 18.1 at 0.0015% | keys come later: there is no insert, and a new key takes a new build |
 //! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | one bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
@@ -120,7 +121,7 @@
 //!
 //! # Features
 //!
-//! Features only add. No feature changes a result.
+//! A feature adds types, methods or implementations. No feature changes a result.
 //!
 //! | feature | |
 //! |---|---|

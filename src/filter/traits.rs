@@ -401,7 +401,8 @@ impl<E: Insert, S> Insert for Filter<E, S> {
     }
 }
 
-/// Removes. Remove only keys that were inserted.
+/// Removes. **Remove only keys that were inserted, and as often.** The removal of a false positive
+/// damages another key, and a lookup before it finds the same false positive.
 ///
 /// ```
 /// use lanebloom::traits::{Engine, Insert, Remove};
@@ -411,10 +412,8 @@ impl<E: Insert, S> Insert for Filter<E, S> {
 /// where
 ///     E: Engine + Insert + Remove,
 /// {
-///     if filter.remove(old) {
-///         filter.insert(new)?;
-///     }
-///     Ok(())
+///     filter.remove(old); // the caller knows that it is there
+///     filter.insert(new).map(drop)
 /// }
 ///
 /// let counting = CountingBloom::from_keys(["a"], 0.01)?;

@@ -326,3 +326,29 @@ fn copies_of_a_live_filter_hold_what_came_before() {
     });
     assert_eq!(filter.len(), stay);
 }
+
+/// Removals of absent keys lose present ones, at the false-positive rate. A lookup before each does
+/// not help: it finds the same false positive. The same holds for the other filters that delete.
+#[test]
+fn a_lookup_before_it_makes_no_removal_safe() {
+    use lanebloom::traits::{Engine, Insert, Remove};
+    use lanebloom::{CountingBloom, DLeftFilter, Filter};
+
+    fn lost<E: Engine + Insert + Remove>(filter: &Filter<E>) -> usize {
+        const KEYS: u64 = 10_000;
+        filter.insert_all(0..KEYS).unwrap();
+        for absent in KEYS..2 * KEYS {
+            if filter.contains(&absent) {
+                filter.remove(&absent);
+            }
+        }
+        (0..KEYS).filter(|key| !filter.contains(key)).count()
+    }
+    let lost = [
+        lost(&CuckooFilter::with_capacity(10_000, 0.01).unwrap()),
+        lost(&CountingBloom::with_capacity(10_000, 0.01).unwrap()),
+        lost(&DLeftFilter::with_capacity(10_000, 0.0016).unwrap()),
+    ];
+    assert!((60..140).contains(&lost[0]), "{lost:?}");
+    assert!((60..1000).contains(&lost[1]) && (3..40).contains(&lost[2]), "{lost:?}");
+}

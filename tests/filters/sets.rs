@@ -168,3 +168,28 @@ fn unions_and_intersections_are_estimated_without_being_made() {
         }
     }
 }
+
+/// Filters of one hash that both have to find a key. (A hash's place in the smaller one follows
+/// from that in the larger one, and so do its bits.)
+#[test]
+fn filters_one_behind_the_other_multiply_their_rates_under_two_seeds() {
+    let hashed = |seed: u32, keys: usize| {
+        let builder = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(0.01);
+        let filter = builder.seed(seed).build().unwrap();
+        filter.insert_all(0..20_000u64);
+        filter
+    };
+    let strangers: Vec<u64> = (0..400_000).map(|i| 1 << 40 | i).collect();
+    let passed = |filters: [&ConcurrentBloom; 2]| {
+        let [one, other] = filters.map(|filter| filter.contains_each(&strangers));
+        let share = |found: &dyn Fn(usize) -> bool| {
+            (0..strangers.len()).filter(|&i| found(i)).count() as f64 / strangers.len() as f64
+        };
+        share(&|i| one[i] && other[i]) / (share(&|i| one[i]) * share(&|i| other[i]))
+    };
+    let (edge, origin) = (hashed(0, 20_000), hashed(0, 40_000));
+    let times = passed([&edge, &origin]);
+    assert!((3.0..200.0).contains(&times), "one seed: {times} times the product");
+    let times = passed([&edge, &hashed(1, 20_000)]);
+    assert!((0.4..1.9).contains(&times), "two seeds: {times} times the product");
+}

@@ -256,6 +256,37 @@ fn a_batch_reads_the_clock_once_for_each_chunk() {
     }
 }
 
+/// A client that tries twenty times per window, for five windows: without an option it is let
+/// through once, and once per window only if tries do not renew it.
+#[test]
+fn a_window_is_no_rate_limiter_by_itself() {
+    let time = Time::default();
+    let builder = exact(100).window(Duration::from_millis(1000)).clock(time.clock());
+    let let_through = |filter: &WindowedBloom| -> Vec<u64> {
+        let tries = (0..100).map(|try_| 50 * try_);
+        let tries = tries.filter(|millis| {
+            time.set(millis * 1_000_000);
+            filter.insert("a client")
+        });
+        tries.collect()
+    };
+    assert_eq!(let_through(&builder.clone().build().unwrap()), [0]);
+    time.set(0);
+    let times = let_through(&builder.renew(false).build().unwrap());
+    assert!(
+        times
+            .windows(2)
+            .all(|pair| (1000..=1400).contains(&(pair[1] - pair[0]))),
+        "{times:?}"
+    );
+    assert!((4..=5).contains(&times.len()), "{times:?}");
+    // Without a window nothing is forgotten before `rotate` is called.
+    let filter = WindowedBloom::with_capacity(100, 0.01).unwrap();
+    assert_eq!(let_through(&filter), [0]);
+    (0..4).for_each(|_| filter.rotate());
+    assert!(!filter.contains("a client"));
+}
+
 #[test]
 fn only_what_is_due_is_rotated() {
     let time = Time::default();

@@ -72,7 +72,8 @@ impl<E: Planned> Builder<E> {
     }
 
     /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
+    /// [`crate::hash`]. Filters one behind the other need [different
+    /// seeds](crate::hash#filters-one-behind-the-other).
     ///
     /// ```
     /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
@@ -170,9 +171,10 @@ impl<E: Planned, S> Builder<E, S> {
 /// The constructors of a type, and the options that its builder has beside those of all:
 /// `built! { Type: Engine; memory_budget, words_per_key, lines_per_key }`.
 macro_rules! built {
-    ($filter:ident: $engine:ty; $($option:ident),*) => {
+    ($filter:ident: $engine:ty; $($option:ident),* $(; $first:literal)?) => {
         /// Making a filter.
         impl $filter {
+            $(#[doc = $first] #[doc = ""])?
             /// An empty filter for `keys` keys at this rate, with the builder's defaults. Fails as
             /// [`build`](crate::Builder::build).
             #[doc = $crate::example!("filter" = "lanebloom::" $filter "with_capacity(1000, 1e-3)";
@@ -193,6 +195,7 @@ macro_rules! built {
                 $crate::Builder::new()
             }
 
+            $(#[doc = $first] #[doc = ""])?
             /// A filter that holds `keys` and is sized for as many, at this false-positive rate. (A
             /// [`WindowedBloom`](crate::WindowedBloom) has room for as many in each generation.)
             /// Fails as [`build`](crate::Builder::build), and if there is no room for one of the

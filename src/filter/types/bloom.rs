@@ -29,6 +29,10 @@ use core::convert::Infallible;
 
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
+/// An insert returns `true` if it changed the filter: then the key was new. It returns `false` for
+/// a key that is there, and by chance, at the false-positive rate, for a new one. Inserting a key
+/// again changes nothing.
+///
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods, and the chapter
 /// [Consistency](crate#consistency) the promises to threads. Dense batches are inserted [in
 /// bulk](crate#inserting-in-bulk), which allocates memory: those of at least 1024 keys, and of 6

@@ -80,6 +80,10 @@ use core::fmt;
 
 /// A lock-free counting Bloom filter. Many threads can insert, look up and remove at once.
 ///
+/// An insert returns `true` if the key was certainly not there, and `false` if it was, or by
+/// chance. It counts the key in both cases: a key that was inserted twice takes two removes.
+/// **Remove only what was inserted.**
+///
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
 /// module](self) has the promises to threads, and says which keys must not be removed.
 ///

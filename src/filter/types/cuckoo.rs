@@ -5,7 +5,9 @@
 //! This filter takes the least memory of the filters that can delete, and a lookup reads two words.
 //! A key may be inserted several times; it must then be removed as many times. **Remove only what
 //! was inserted.** The removal of any other key removes another key's fingerprint, at the
-//! false-positive rate.
+//! false-positive rate: 100,000 removals of absent keys lose about 960 of 100,000 present ones at
+//! 1%, and 11 at 0.1%. A lookup before each removal does not help: it finds the same false
+//! positives, and as many keys are lost.
 //!
 //! # Fingerprints
 //!
@@ -81,6 +83,10 @@ use crate::filter::parts::slots::{Bucketed, Slots};
 use crate::hash::Murmur3;
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
+///
+/// An insert adds one copy of the key, also if the key is there already: remove it as often. The
+/// insert fails if there is no room, or if the key has [its most copies](Filter::max_copies).
+/// **Remove only what was inserted.**
 ///
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
 /// module](self) has the promises to threads, and what the filter requires of its users.

@@ -60,6 +60,10 @@ pub use cells::DLeftTable;
 /// A d-left counting filter: keys can be removed again. Many threads can insert, look up and remove
 /// at once.
 ///
+/// An insert adds one copy of the key, also if the key is there already: remove it as often. The
+/// insert fails if there is no room, or if the key has [its most copies](Filter::max_copies).
+/// **Remove only what was inserted.**
+///
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
 /// module](self) has the promises to threads, and what the filter requires of its users.
 ///

@@ -142,8 +142,10 @@ use steps::{MAX_LAYERS, Steps};
 /// [`clear`](Filter::clear) leaves one empty layer. [The module](self) says how the filter grows
 /// and what threads may rely on.
 ///
-/// An insert returns whether it changed the filter, or [an error](crate::InsertError) if the filter
-/// is full and cannot grow: a limit is reached, or memory was refused.
+/// An insert returns whether it changed the filter: `true` for a new key, `false` for a key that is
+/// there, and by chance for a new one. Inserting a key again changes nothing. A new key is [an
+/// error](crate::InsertError) if the filter is full and cannot grow: a limit is reached, or memory
+/// was refused.
 ///
 /// ```
 /// let seen = &lanebloom::ScalableBloom::builder().expected_keys(100).build()?;

@@ -75,8 +75,12 @@ use core::fmt;
 
 /// A pair of lock-free Bloom filters, of keys added and of keys removed, for many threads at once.
 ///
+/// An insert returns `true` if it changed the filter of added keys, and `false` for a key that was
+/// added before, or by chance. Inserting a key again changes nothing, also after its removal: **a
+/// removed key cannot come back**. Remove only what was inserted.
+///
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. **It has false
-/// negatives**, and a removed key cannot come back: see [the module](self).
+/// negatives**: see [the module](self).
 ///
 /// ```
 /// use lanebloom::TombstoneBloom;

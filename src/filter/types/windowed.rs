@@ -177,6 +177,16 @@ use settings::{MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 
 /// A filter that forgets: keys are visible for a window of time, of keys, or of rotations.
 ///
+/// **Built without a [`window`](Builder::window) and without
+/// [`rotate_when_full`](Builder::rotate_when_full), it forgets nothing by itself**, only when
+/// [`rotate`](WindowedBloom::rotate) is called.
+///
+/// An insert returns `true` if the key was not seen within the window. **An insert of a key that
+/// was seen returns `false` and renews it**: its window begins anew, unless the builder was given
+/// [`renew(false)`](Builder::renew). So the filter is not a rate limiter by itself: a key that
+/// keeps coming is let through once and never again. With `renew(false)` it is let through once per
+/// window, or up to a third later. A limit of several requests per window needs a counter.
+///
 /// [The module](self) says what the window is and what threads may rely on. Statistics are those of
 /// the visible generations together. In [`len`](crate::Statistics::len) and
 /// [`estimated_len`](Filter::estimated_len) a key that several generations have counts once; the
@@ -222,7 +232,11 @@ pub type WindowedBloom<S = Murmur3> = Filter<Windowed, S>;
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Windowed, S>;
 
-built! { WindowedBloom: Windowed; memory_budget, words_per_key, lines_per_key }
+built! {
+    WindowedBloom: Windowed; memory_budget, words_per_key, lines_per_key;
+    "**A filter that forgets only when [`rotate`](Self::rotate) is called**: for a window of time or \
+    of keys, use the [builder](Self::builder)."
+}
 inserts! { WindowedBloom: Windowed }
 unions! { WindowedBloom: Windowed, "" }
 stored! { WindowedBloom: Windowed }
