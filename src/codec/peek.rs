@@ -50,7 +50,8 @@ pub struct SnapshotHeader {
     /// [`ScalableBloom`](crate::ScalableBloom), that of its first layer.
     pub expected_keys: Option<u64>,
     /// The false-positive rate at the expected keys. For a [`ScalableBloom`](crate::ScalableBloom),
-    /// the rate that it never exceeds.
+    /// the rate that it never exceeds. For a [`StaticFilter`](crate::StaticFilter) of less than
+    /// some thousand keys, an estimate, which may be a tenth too low: the filter counts its cells.
     pub false_positive_rate: Option<f64>,
     /// The size of what follows the header.
     pub content: Content,

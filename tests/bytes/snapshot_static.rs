@@ -125,7 +125,9 @@ fn the_header_describes_it() {
     let bytes = filter.to_bytes();
     let header = SnapshotHeader::peek(&bytes).unwrap();
     assert_eq!((header.expected_keys, header.bytes), (Some(100), bytes.len() as u64));
-    assert_eq!(header.false_positive_rate, Some(filter.false_positive_rate()));
+    // The header does not say which cells are taken.
+    let ratio = header.false_positive_rate.unwrap() / filter.false_positive_rate();
+    assert!((0.9..=1.01).contains(&ratio), "{ratio}");
     let Content::Cells {
         fingerprint_bits,
         cells_per_key,

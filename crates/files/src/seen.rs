@@ -1,7 +1,7 @@
 //! The hashes that a run has seen: a [`ScalableBloom`] that learns its size from the share of the
 //! input that was read, and how many new hashes it is expected to have taken for present.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use lanebloom::codec::{Kind, SnapshotHeader};
 use lanebloom::hash::FilterHasher;
 use lanebloom::{ConcurrentBloom, InsertError, Murmur3, ScalableBloom, scalable};
@@ -43,8 +43,15 @@ pub fn empty<S: FilterHasher + Copy>(expected: Option<usize>, rate: f64, hasher:
     let Some(keys) = expected else {
         return beginning(FIRST, rate, hasher);
     };
-    let built = builder(rate, hasher).hint(keys).build();
-    built.with_context(|| format!("a filter for {keys} keys at a rate of {rate:.2e}"))
+    let wanted = || format!("a filter for {keys} keys at a rate of {rate:.2e}");
+    let filter = builder(rate, hasher).hint(keys).build().with_context(wanted)?;
+    // Where there is no memory for them, the first layer is one without the hint.
+    ensure!(
+        filter.expected_keys() == keys,
+        "{}: there is no memory for it",
+        wanted()
+    );
+    Ok(filter)
 }
 
 /// An empty filter for any number of keys, the first layer for `first`.
