@@ -25,9 +25,12 @@
 //! Any `BuildHasher` works if its hashes fill 64 bits evenly, as those of `foldhash` and `ahash`
 //! do. [`docs::hashes`](crate::docs::hashes) compares them.
 //!
-//! **FNV-1a, hashes of 32 bits, and hashers that return integers unchanged are not good enough.**
-//! No type tells them apart, so a filter takes them as they are. [Finish such a hash with a
-//! mixer](crate::docs::hashes#a-weak-hash-function).
+//! **Hashes of 32 bits are not good enough for low rates**, and nothing is promised for FNV-1a and
+//! hashers that return integers unchanged. No type tells them apart, so a filter takes them as they
+//! are. [Finish such a hash with a mixer](crate::docs::hashes#a-weak-hash-function).
+//!
+//! A program may divide its keys among filters by any bits of the hashes: each filter [keeps its
+//! rate](crate::docs::hashes#divided-keys).
 //!
 //! # Filters one behind the other
 //!
@@ -549,8 +552,8 @@ impl KeyHasher for FastHash {
 /// The hasher of a filter whose keys are hashed elsewhere: it takes hashes alone.
 ///
 /// Methods that take keys do not compile. So no key is hashed twice in two ways, and a snapshot
-/// does not claim a hasher that the keys never saw. All 64 bits of the hashes must vary: [the
-/// module](crate::hash) says what is good enough.
+/// does not claim a hasher that the keys never saw. Different keys need different hashes of 64 bits:
+/// [the module](crate::hash) says what is good enough.
 ///
 /// ```
 /// use lanebloom::{ConcurrentBloom, Prehashed};

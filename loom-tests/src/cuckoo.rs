@@ -16,9 +16,15 @@ fn filter() -> CuckooFilter {
 
 /// A hash with this fingerprint whose first bucket is this one.
 const fn hash(bucket: u64, fingerprint: u64) -> u64 {
-    let middle = (((2 * bucket + 1) as u128) << 63) / BUCKETS as u128;
-    let low = ((fingerprint - 1) << 32) / 65_535 + 1;
-    (middle as u64) & !0xffff_ffff | low
+    let high = ((fingerprint - 1) << 32) / 65_535 + 1;
+    let mut low = 0;
+    loop {
+        let hash = products::hash_of_product(high << 32 | low);
+        if products::block(hash, BUCKETS as usize) as u64 == bucket {
+            return hash;
+        }
+        low += 1;
+    }
 }
 
 /// The fingerprint's other bucket, as lanebloom's table.rs finds it.

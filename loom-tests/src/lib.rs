@@ -75,20 +75,13 @@ fn filter_of_two_lines() -> ConcurrentBloom {
 /// One line with one word per key, one with two words, two with one word in each.
 const LAYOUTS: [fn() -> ConcurrentBloom; 3] = [|| filter(1), || filter(2), filter_of_two_lines];
 
-/// A hash whose pattern is the bytes of `product`, from the highest down: for one word per key, a
+#[path = "../../tests/common/products.rs"]
+mod products;
+
+/// A hash whose pattern is the bytes of a product, from the highest down: for one word per key, a
 /// byte whose highest 3 bits select the word, then one for each bit; for two words, three for the
 /// bits of each, and the highest 2 bits of a word's first byte select it.
-const fn hash_of_product(product: u64) -> u64 {
-    // The multiplier of lanebloom's pattern.rs, and its inverse modulo 2^64 by Newton's iteration.
-    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut inverse = MULTIPLIER;
-    let mut i = 0;
-    while i < 6 {
-        inverse = inverse.wrapping_mul(2u64.wrapping_sub(MULTIPLIER.wrapping_mul(inverse)));
-        i += 1;
-    }
-    product.wrapping_mul(inverse)
-}
+use products::hash_of_product;
 
 /// Two keys that meet in one word (both select word 0 and, of two, word 4), with different bits.
 const A: u64 = hash_of_product(0x0102_0304_0506_0000);

@@ -26,7 +26,9 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89LBF\r\n\x1a\n";
 /// The only version of the format so far.
 const VERSION: u16 = 1;
 /// The version of the layout. It determines the bits, counters, fingerprints or cells of a hash.
-const LAYOUT_VERSION: u8 = 1;
+/// (Version 1 took the block from the hash itself. The cells of a static filter have one of their
+/// own.)
+const LAYOUT_VERSION: u8 = 2;
 
 /// The bytes before a snapshot's body: two lines, so that an aligned snapshot has an aligned body.
 pub(crate) const SNAPSHOT_HEADER: usize = 128;
@@ -336,7 +338,7 @@ impl OwnHeader {
         limit: u64,
         plan: impl FnOnce(u8, usize) -> Decoded<(P, usize)>,
     ) -> Decoded<(P, usize)> {
-        self.check_layout_version()?;
+        self.check_layout_version(LAYOUT_VERSION)?;
         self.zeros(34..40)?;
         self.zeros(56..120)?;
         let number = self.number("the number of buckets", 40, 1..=limit)?;
@@ -344,9 +346,9 @@ impl OwnHeader {
         Ok((plan, self.expected_keys(most_keys)?))
     }
 
-    /// Fails unless byte 32 is the version of the layout.
-    pub(crate) fn check_layout_version(&self) -> Decoded<()> {
-        check_layout_version(self.fields[0])
+    /// Fails unless byte 32 is this version of the layout.
+    pub(crate) fn check_layout_version(&self, known: u8) -> Decoded<()> {
+        check_layout_version(self.fields[0], known)
     }
 
     /// Fails unless the header declares the length of a snapshot of `words` words.
@@ -567,7 +569,7 @@ fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
 
 /// The layout that the bytes from byte 32 of a header on declare.
 fn parse_layout(fields: &[u8]) -> Decoded<Layout> {
-    check_layout_version(fields[0])?;
+    check_layout_version(fields[0], LAYOUT_VERSION)?;
     let (words, bits, lines) = (usize::from(fields[1]), fields[2].into(), 1 + usize::from(fields[3]));
     let shape = Shape {
         lines,
@@ -593,12 +595,12 @@ fn parse_layout(fields: &[u8]) -> Decoded<Layout> {
     }
 }
 
-fn check_layout_version(version: u8) -> Decoded<()> {
-    if version == LAYOUT_VERSION {
+fn check_layout_version(version: u8, known: u8) -> Decoded<()> {
+    if version == known {
         return Ok(());
     }
     invalid(format!(
-        "unsupported layout version {version}; this release reads version 1"
+        "unsupported layout version {version}; this release reads version {known}"
     ))
 }
 

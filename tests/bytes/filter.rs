@@ -355,11 +355,11 @@ fn union_refuses_what_means_something_else() {
     assert_eq!(one.union_from(&one), Ok(false));
 }
 
-/// The bits of version 1: a change here is a change of format. (The same on every platform that
-/// runs this.)
+/// The bits of version 2 of the layout: a change here is a change of format. (The same on every
+/// platform that runs this.)
 #[test]
-fn the_bits_are_those_of_version_1() {
-    assert_prints(include_str!("../data/bits_v1.txt"), |rate, words| {
+fn the_bits_are_those_of_layout_version_2() {
+    assert_prints(include_str!("../data/bits_v2.txt"), |rate, words| {
         let builder = builder().expected_keys(300).false_positive_rate(rate);
         let filter = builder.words_per_key(words).build().ok()?;
         // Four times too many, so that many absent keys are found.

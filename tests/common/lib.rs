@@ -3,8 +3,10 @@
 
 pub mod filters;
 mod number;
+mod products;
 
 pub use number::number;
+pub use products::{block, hash_of_product, products};
 
 use lanebloom::bloom::Bloom;
 use lanebloom::internal::instruction_sets;

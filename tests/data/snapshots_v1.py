@@ -3,7 +3,8 @@
     pip install xxhash && python3 tests/data/snapshots_v1.py
 
 tests/bytes/snapshot.rs, snapshot_deletable.rs and bitmap.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
-made anew after a release: a later version must read it. (Before the first one it was, when positions became bytes.)
+made anew after a release: a later version must read it. (Before the first one it was, when positions became bytes, and when blocks came
+from a product: version 2 of the layout.)
 """
 
 import math
@@ -84,14 +85,27 @@ def fnv1a(data):
     return h
 
 
+BLOCK, PATTERN = 0x45E10F8CAD1E3257, 0x28B64B9E11E7F457
+
+
+def place(h, places):
+    """The block or bucket of a hash."""
+    return (h * BLOCK & M) * places >> 64
+
+
+def folded(h):
+    x = h * BLOCK & M
+    return x ^ x >> 24
+
+
 def pattern(h, words, bits):
     """The words of its block that a hash has, and the bits of each."""
     group = 8 // words
     select = group.bit_length() - 1
-    p, bytes_left = h, []
+    p, bytes_left = folded(h), []
     for i in range(words):
         if len(bytes_left) < bits + (words == 1):
-            p = p * 0x9E3779B97F4A7C15 & M
+            p = p * PATTERN & M
             bytes_left = list(p.to_bytes(8, "big")[:7])
         word = i * group + (bytes_left[0] >> 8 - select)
         if words == 1:
@@ -116,13 +130,13 @@ class Bloom:
         part = self.blocks // self.lines_per_key
         for first in range(0, self.blocks, part):
             for word, mask in pattern(h, self.words // self.lines_per_key, self.bits):
-                self.lines[first + (h * part >> 64)][word] |= mask
+                self.lines[first + place(h, part)][word] |= mask
             h = (h ^ h >> 32) * 0x9FB21C651E98DF25 & M
 
     def header(self, kind, length):
         front = b"\x89LBF\r\n\x1a\n" + struct.pack("<HBBI", 1, kind, self.hasher, self.seed)
         front += struct.pack("<QQ", self.function(b"lanebloom hasher print"), length)
-        return front + struct.pack("<BBBB4xQ", 1, self.words, self.bits, self.lines_per_key - 1, self.blocks)
+        return front + struct.pack("<BBBB4xQ", 2, self.words, self.bits, self.lines_per_key - 1, self.blocks)
 
     def snapshot(self, kind=1):
         header = self.header(kind, 192 + 64 * self.blocks) + struct.pack("<Qd", self.expected, self.rate) + bytes(56)
@@ -156,7 +170,7 @@ class Counting(Bloom):
 
     def change(self, key, step):
         h = self.function(key)
-        line = self.lines[h * self.blocks >> 64]
+        line = self.lines[place(h, self.blocks)]
         places = set()
         for word, mask in pattern(h, self.words, self.bits):
             places |= {(word, bit // 4 * 4) for bit in range(64) if mask >> bit & 1}
@@ -193,7 +207,7 @@ class Buckets:
         body += bytes(-len(body) % 64)
         header = b"\x89LBF\r\n\x1a\n" + struct.pack("<HBBI", 1, kind, self.hasher, self.seed)
         header += struct.pack("<QQ", self.function(b"lanebloom hasher print"), 192 + len(body))
-        header += struct.pack("<BB6xQQ64x", 1, self.bits, self.buckets, self.expected)
+        header += struct.pack("<BB6xQQ64x", 2, self.bits, self.buckets, self.expected)
         header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
         assert len(header) == 128
         return header + body + struct.pack("<Q56x", xxhash.xxh3_64_intdigest(header + body))
@@ -207,8 +221,8 @@ class Cuckoo(Buckets):
 
     def places(self, key):
         h = self.function(key)
-        tag = ((h & 0xFFFFFFFF) * (2**self.bits - 1) >> 32) + 1
-        first = h * self.buckets >> 64
+        tag = ((folded(h) * PATTERN & M) >> 32) * (2**self.bits - 1) // 2**32 + 1
+        first = place(h, self.buckets)
         z = tag * 0xBF58476D1CE4E5B9 & M
         z = (z ^ z >> 32) * 0x94D049BB133111EB & M
         step = 2 * (z * (self.buckets // 2) >> 64) + 1
@@ -240,7 +254,7 @@ class DLeft(Buckets):
 
     def places(self, key):
         h = self.function(key)
-        remainder, first = h & 0x3FFF, h * self.buckets >> 64
+        remainder, first = (folded(h) * PATTERN & M) >> 50, place(h, self.buckets)
         z = (remainder + 1) * 0xBF58476D1CE4E5B9 & M
         z = (z ^ z >> 32) * 0x94D049BB133111EB & M
         z ^= z >> 31
@@ -299,8 +313,21 @@ FILTERS = {
 # The same of the layers.
 LAYERS = [(2, 3, 2, 50, 0.0005720370175714206), (2, 3, 3, 100, 0.0019341461335882681)]
 
+def check_vectors(description):
+    """The table of docs/FORMAT.md has the products, blocks and bits of these functions."""
+    rows = [line.strip("|\n ").split(" | ") for line in description if line.startswith("| `") and line.count("|") == 7]
+    assert len(rows) == 4
+    for h, x, p, block, *patterns in rows:
+        h, x, p = (int(number.strip("`"), 16) for number in (h, x, p))
+        assert (h * BLOCK & M, folded(h) * PATTERN & M, place(h, 1000)) == (x, p, int(block))
+        for text, shape in zip(patterns, [(2, 3), (4, 2)]):
+            bits = (f"{word}:" + "+".join(str(bit) for bit in range(64) if mask >> bit & 1) for word, mask in pattern(h, *shape))
+            assert " ".join(bits) == text
+
+
 if __name__ == "__main__":
     folder = pathlib.Path(__file__).parent
+    check_vectors(open(folder / "../../docs/FORMAT.md", encoding="utf-8"))
     for name, make in FILTERS.items():
         bloom = make()
         for i in range(bloom.expected // 2):
@@ -360,7 +387,7 @@ if __name__ == "__main__":
     }
     for bits, buckets, expected, keys, hasher in [
         (10, 20, 80, 60, plain(0)),
-        (12, 26, 100, 66, plain(2**32 - 1)),
+        (12, 26, 100, 54, plain(2**32 - 1)),
         (16, 30, 90, 48, secret),
         (21, 40, 80, 36, plain(9)),
     ]:

@@ -269,11 +269,11 @@ fn bits_per_key_are_those_of_the_documentation() {
     }
 }
 
-/// The counters of version 1: a change here is a change of format. (The same on every platform that
-/// runs this.)
+/// The counters of version 2 of the layout: a change here is a change of format. (The same on every
+/// platform that runs this.)
 #[test]
-fn the_counters_are_those_of_version_1() {
-    assert_prints(include_str!("../data/counters_v1.txt"), |rate, words| {
+fn the_counters_are_those_of_layout_version_2() {
+    assert_prints(include_str!("../data/counters_v2.txt"), |rate, words| {
         let builder = builder().expected_keys(300).false_positive_rate(rate);
         let filter = builder.words_per_key(words).build().ok()?;
         // Many times too many, then half of them gone.

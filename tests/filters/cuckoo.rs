@@ -3,7 +3,7 @@
 
 use crate::{Step, measure_slots, steps};
 use lanebloom::cuckoo::{Builder, CuckooFilter};
-use lanebloom_tests::{STRESS_KEYS, SetAtEnd, number, together};
+use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hash_of_product, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,8 +20,7 @@ fn filter(keys: usize, fingerprint_bits: usize) -> CuckooFilter {
 
 /// Few buckets and few fingerprints, so that keys share both.
 fn any_hash() -> impl Strategy<Value = u64> + Clone {
-    (0..6u64, 0..4u64, 0..3u64)
-        .prop_map(|(bucket, fingerprint, rest)| bucket << 61 | rest << 40 | fingerprint << 30 | fingerprint)
+    (0..4u64, 0..18u64).prop_map(|(fingerprint, rest)| hash_of(fingerprint, rest))
 }
 
 /// Keys that the filter takes for one: its fingerprint and its two buckets are the same.
@@ -45,11 +44,12 @@ impl Classes {
 }
 
 fn all_hashes() -> impl Iterator<Item = u64> {
-    (0..6u64).flat_map(|bucket| {
-        (0..4u64).flat_map(move |fingerprint| {
-            (0..3u64).map(move |rest| bucket << 61 | rest << 40 | fingerprint << 30 | fingerprint)
-        })
-    })
+    (0..4u64).flat_map(|fingerprint| (0..18u64).map(move |rest| hash_of(fingerprint, rest)))
+}
+
+/// The highest bits of the second product are the fingerprint. The bucket is one of 8.
+fn hash_of(fingerprint: u64, rest: u64) -> u64 {
+    hash_of_product(fingerprint << 62 | rest)
 }
 
 /// Without a rate, the fingerprints are the longest that a budget has room for.

@@ -8,6 +8,7 @@ mod bitmap;
 mod bulk;
 mod counting;
 mod cuckoo;
+mod divided;
 mod dleft;
 mod folds;
 mod fuse;

@@ -15,6 +15,7 @@
 
 use crate::filter::types::bloom::Bloom;
 use crate::geometry::layout::{LINE_WORDS, Layout};
+use crate::geometry::pattern::block;
 
 /// The most lines of a look: 16 KiB, which takes 3 to 6 µs.
 const LINES: usize = 256;
@@ -70,7 +71,7 @@ impl LoadEstimate {
     fn load_by(&self, most: usize, filter: &Bloom, hash: u64) -> f64 {
         let blocks = filter.layout.blocks;
         let lines = blocks.min(most);
-        let first = ((u128::from(hash) * (blocks - lines + 1) as u128) >> 64) as usize;
+        let first = block(hash, blocks - lines + 1);
         let mut ones = 0;
         // From a copy, whose bits the compiler counts in vectors.
         let mut copy = [0; 16 * LINE_WORDS];
@@ -169,9 +170,13 @@ mod tests {
         let filter = filter(100_000, 0.01);
         let estimate = LoadEstimate::new(100_000);
         // One block near each end is full of bits.
-        filter.insert_hashes(&(0..1000).map(|i| u64::MAX - (number(i) >> 16)).collect::<Vec<_>>());
-        filter.insert_hashes(&(0..1000).map(|i| number(i) >> 16).collect::<Vec<_>>());
-        assert!(estimate.load_of(&filter.engine, u64::MAX) > 0.0 && estimate.load_of(&filter.engine, 0) > 0.0);
-        assert_eq!(estimate.load_of(&filter.engine, 1 << 63), 0.0);
+        let blocks = filter.blocks();
+        let in_block = |wanted: usize| (0..).map(number).filter(move |&hash| block(hash, blocks) == wanted);
+        for wanted in [0, blocks - 1] {
+            filter.insert_hashes(&in_block(wanted).take(200).collect::<Vec<_>>());
+        }
+        let load = |wanted| estimate.load_of(&filter.engine, in_block(wanted).next().unwrap());
+        assert!(load(0) > 0.0 && load(blocks - 1) > 0.0);
+        assert_eq!(load(blocks / 2), 0.0);
     }
 }

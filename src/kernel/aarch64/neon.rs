@@ -53,7 +53,7 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     let [first, second] = pattern::pattern::<2>(hash, fields);
     let words = bytes_of([line[first.word].load(), line[second.word].load()]);
     // As in `pair_holds`; the upper half of each vector repeats the lower one.
-    let product = bytes_of([hash.wrapping_mul(MULTIPLIER); 2]);
+    let product = bytes_of([pattern::product(hash); 2]);
     let positions = vqtbl1q_u8(product, bytes_of([eight_bytes(fields, 0, 1); 2]));
     let held = vqtbl1q_u8(words, vaddq_u8(byte_of(positions), bytes_of([0x0808_0808 << 32; 2])));
     let all = vreinterpretq_u64_u8(vtstq_u8(held, bit_of(positions)));
@@ -180,7 +180,7 @@ unsafe fn places<const W: usize, const TURN: usize, T>(
     count: usize,
     places: &mut GroupWords<W>,
 ) {
-    places.products.write(hashes.map(|hash| hash.wrapping_mul(MULTIPLIER)));
+    places.products.write(hashes.map(pattern::product));
     let mut numbers = [[0; GROUP]; W];
     for i in 0..GROUP {
         let block = pattern::block(hashes[i], count);

@@ -18,7 +18,7 @@
 
 use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{BitFields, MULTIPLIER};
+use crate::geometry::pattern::{BLOCK_MULTIPLIER, BitFields, FOLD, MULTIPLIER, folded};
 use crate::kernel::dispatch::{Probe, Vectorized};
 use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
@@ -47,7 +47,7 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     // shifts than the loads of many lookups leave room for.
     let line = line_of(lines, hash);
     let group = LINE_WORDS / W;
-    let (mut product, mut products) = (hash, _mm256_setzero_si256());
+    let (mut product, mut products) = (folded(hash), _mm256_setzero_si256());
     let mut all = _mm256_set1_epi64x(1);
     for i in 0..W {
         let cut = fields.words[i];
@@ -203,14 +203,14 @@ pub(super) unsafe fn unpack(bitmap: &[u64], out: &mut [bool]) {
 /// A group of keys, each with 64 bits.
 type Vectors = [__m256i; 2];
 
-/// The blocks of the hashes: below `count`, which must be below 2^32.
+/// The numbers scaled to `0..count`, which must be below 2^32.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn block(hashes: __m256i, count: usize) -> __m256i {
+unsafe fn scale(numbers: __m256i, count: usize) -> __m256i {
     // (high * 2^32 + low) * count / 2^64, by two products of 32 bits.
     let count = _mm256_set1_epi64x(count as i64);
-    let high = _mm256_mul_epu32(_mm256_srli_epi64::<32>(hashes), count);
-    let low = _mm256_mul_epu32(hashes, count);
+    let high = _mm256_mul_epu32(_mm256_srli_epi64::<32>(numbers), count);
+    let low = _mm256_mul_epu32(numbers, count);
     _mm256_srli_epi64::<32>(_mm256_add_epi64(high, _mm256_srli_epi64::<32>(low)))
 }
 
@@ -225,12 +225,12 @@ unsafe fn places<const W: usize>(
 ) {
     let mut product = load(hashes);
     let first = _mm256_set1_epi64x(first as i64);
-    let line = [
-        _mm256_sub_epi64(block(product[0], count), first),
-        _mm256_sub_epi64(block(product[1], count), first),
-    ];
-    for half in &mut product {
-        *half = multiply(*half, MULTIPLIER);
+    let mut line = [first; 2];
+    for half in 0..2 {
+        let place = multiply(product[half], BLOCK_MULTIPLIER);
+        line[half] = _mm256_sub_epi64(scale(place, count), first);
+        let folded = _mm256_xor_si256(place, _mm256_srli_epi64::<{ FOLD as i32 }>(place));
+        product[half] = multiply(folded, MULTIPLIER);
     }
     let first_product = product;
     for i in 0..W {

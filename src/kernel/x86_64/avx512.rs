@@ -8,7 +8,7 @@
 
 use super::{avx2, loads};
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
+use crate::geometry::pattern::{self, BLOCK_MULTIPLIER, BitFields, FOLD, MULTIPLIER};
 use crate::kernel::dispatch::Vectorized;
 use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
@@ -188,14 +188,14 @@ pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
     len
 }
 
-/// The blocks of the hashes: below `count`, which must be below 2^32.
+/// The numbers scaled to `0..count`, which must be below 2^32.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn block(hashes: __m512i, count: usize) -> __m512i {
+fn scale(numbers: __m512i, count: usize) -> __m512i {
     // (high * 2^32 + low) * count / 2^64, by two products of 32 bits.
     let count = _mm512_set1_epi64(count as i64);
-    let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(hashes), count);
-    let low = _mm512_mul_epu32(hashes, count);
+    let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(numbers), count);
+    let low = _mm512_mul_epu32(numbers, count);
     _mm512_srli_epi64::<32>(_mm512_add_epi64(high, _mm512_srli_epi64::<32>(low)))
 }
 
@@ -209,8 +209,10 @@ pub(super) fn places<const W: usize, const KEPT: bool>(
     count: usize,
     places: &mut GroupWords<W>,
 ) {
-    let mut from = load(hashes);
-    let line = _mm512_slli_epi64::<3>(_mm512_sub_epi64(block(from, count), _mm512_set1_epi64(first as i64)));
+    let place = multiply(load(hashes), BLOCK_MULTIPLIER);
+    let block = _mm512_sub_epi64(scale(place, count), _mm512_set1_epi64(first as i64));
+    let line = _mm512_slli_epi64::<3>(block);
+    let mut from = fold(place);
     if KEPT {
         from = multiply(from, MULTIPLIER);
         places.products.write(store(from));
@@ -235,9 +237,9 @@ pub(super) fn places<const W: usize, const KEPT: bool>(
 /// # Safety
 ///
 /// `places` wrote the product, if it is kept.
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-pub(super) unsafe fn kept_or_hashes<const W: usize, const KEPT: bool>(
+pub(super) unsafe fn kept_or_folded<const W: usize, const KEPT: bool>(
     hashes: &Group,
     places: &GroupWords<W>,
 ) -> __m512i {
@@ -245,16 +247,23 @@ pub(super) unsafe fn kept_or_hashes<const W: usize, const KEPT: bool>(
         // SAFETY: as promised.
         load(unsafe { places.products.assume_init_ref() })
     } else {
-        load(hashes)
+        fold(multiply(load(hashes), BLOCK_MULTIPLIER))
     }
+}
+
+/// As [`pattern::folded`].
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn fold(places: __m512i) -> __m512i {
+    _mm512_xor_si512(places, _mm512_srli_epi64::<FOLD>(places))
 }
 
 /// The products that the words of the patterns are cut from.
 ///
 /// `KEPT`, they begin with the first product, and words that are cut from one product share it.
-/// Else they begin with the hashes, and each word has a product of its own, whose highest bits are
-/// the word's fields. A product is one operation on AMD's processors, and three on Intel's: see
-/// `plan.rs`.
+/// Else they begin with the folded hashes, and each word has a product of its own, whose highest
+/// bits are the word's fields. A product is one operation on AMD's processors, and three on
+/// Intel's: see `plan.rs`.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 pub(super) fn products<const W: usize, const KEPT: bool>(from: __m512i, fields: &BitFields) -> [__m512i; W] {
@@ -285,7 +294,7 @@ unsafe fn masks<const W: usize, const TURN: usize, const KEPT: bool, T>(
     into: &mut [Slot; W],
 ) {
     // SAFETY: as promised.
-    let from = unsafe { kept_or_hashes::<W, KEPT>(hashes, places) };
+    let from = unsafe { kept_or_folded::<W, KEPT>(hashes, places) };
     let masks = vector_masks::<W, KEPT>(from, fields);
     for i in 0..W {
         into[i].write(store(masks[i]));

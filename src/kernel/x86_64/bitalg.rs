@@ -5,10 +5,10 @@
 //! So a lookup takes two instructions for each word, whatever the number of bits, and that number
 //! is data.
 
-use super::avx512::{insert_into, kept_or_hashes, load, places, products, unpack};
+use super::avx512::{insert_into, kept_or_folded, load, places, products, unpack};
 use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
+use crate::geometry::pattern::{self, BitFields, MULTIPLIER, folded, words_per_product};
 use crate::kernel::dispatch::Probe;
 use crate::kernel::pipeline::{self, Group, GroupWords};
 use crate::kernel::plan::AccessPlan;
@@ -42,7 +42,7 @@ impl Pair {
     #[inline(always)]
     pub(super) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> bool {
         let line = line_of(lines, hash);
-        let product = hash.wrapping_mul(MULTIPLIER);
+        let product = pattern::product(hash);
         // SAFETY: the words are those of a line of the filter: two bits select one of a half. There
         // are as few loads as can be, since they, and not the instructions, limit how many lookups
         // wait for memory at a time.
@@ -77,27 +77,27 @@ fn contains<const W: usize, const SCALAR: usize, T: Load>(lines: Lines<'_, T>, h
     }
     let line = line_of(lines, hash);
     let group = LINE_WORDS / W;
-    let (hashes, eight) = (hash as i64, fields.byte_shifts[0] as i64);
+    let (folded, eight) = (folded(hash) as i64, fields.byte_shifts[0] as i64);
     // SAFETY: there are 8 multipliers and shifts. The words are those of a line of the filter: what
     // is shifted down selects one of a group. All loads are of a line or of `fields`.
     unsafe {
         match W {
             1 => {
-                let product = hash.wrapping_mul(MULTIPLIER);
+                let product = (folded as u64).wrapping_mul(MULTIPLIER);
                 let word = loads::twice(line, product >> (64 - group.ilog2()));
                 let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), _mm_set1_epi64x(product as i64));
                 _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
             }
             2 => {
                 let multipliers = _mm_loadu_si128(fields.multipliers.as_ptr().cast());
-                let products = _mm_mullo_epi64(_mm_set1_epi64x(hashes), multipliers);
+                let products = _mm_mullo_epi64(_mm_set1_epi64x(folded), multipliers);
                 let words = two_selected::<W, T>(line, _mm_srli_epi64::<62>(products));
                 let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), products);
                 _mm_bitshuffle_epi64_mask(words, positions) == u16::MAX
             }
             4 => {
                 let multipliers = _mm256_loadu_si256(fields.multipliers.as_ptr().cast());
-                let products = _mm256_mullo_epi64(_mm256_set1_epi64x(hashes), multipliers);
+                let products = _mm256_mullo_epi64(_mm256_set1_epi64x(folded), multipliers);
                 let selects = _mm256_srli_epi64::<63>(products);
                 let low = two_selected::<W, T>(line, _mm256_castsi256_si128(selects));
                 let high = two_selected::<W, T>(line.add(2 * group), _mm256_extracti128_si256::<1>(selects));
@@ -105,7 +105,7 @@ fn contains<const W: usize, const SCALAR: usize, T: Load>(lines: Lines<'_, T>, h
                 _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(high, low), positions) == u32::MAX
             }
             _ => {
-                let products = _mm512_mullo_epi64(_mm512_set1_epi64(hashes), load(&fields.multipliers));
+                let products = _mm512_mullo_epi64(_mm512_set1_epi64(folded), load(&fields.multipliers));
                 let two = |i| loads::two::<W, T>(line.add(i), 0, 0);
                 let low = _mm256_set_m128i(two(2), two(0));
                 let high = _mm256_set_m128i(two(6), two(4));
@@ -127,7 +127,7 @@ fn contains_scalar<const W: usize, const SCALAR: usize, T: Load>(
 ) -> bool {
     let line = line_of(lines, hash);
     let group = LINE_WORDS / W;
-    let mut products = [hash.wrapping_mul(MULTIPLIER); W];
+    let mut products = [pattern::product(hash); W];
     for i in 1..W {
         products[i] = products[i - 1];
         if i % SCALAR == 0 {
@@ -307,7 +307,7 @@ unsafe fn hold<const W: usize, const TURN: usize, const GATHER: bool, const CALL
     places: &GroupWords<W>,
 ) -> u8 {
     // SAFETY: as promised.
-    let (numbers, from) = unsafe { (places.words(), kept_or_hashes::<W, GATHER>(hashes, places)) };
+    let (numbers, from) = unsafe { (places.words(), kept_or_folded::<W, GATHER>(hashes, places)) };
     let products = products::<W, GATHER>(from, fields);
     let test = |words, product, shifts: u64| {
         let positions = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(shifts as i64), product);

@@ -16,7 +16,7 @@
 use super::bitalg;
 use super::loads::{self, Pair, line_of};
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::MULTIPLIER;
+use crate::geometry::pattern::product;
 use crate::words::bits::{Lines, Load, add_missing};
 use crate::words::sync::AtomicU64;
 
@@ -135,7 +135,7 @@ impl Pair {
     /// The product, the line of the hash, and the numbers of the two words in the line's halves.
     #[inline(always)]
     fn place<T>(&self, lines: Lines<'_, T>, hash: u64) -> (u64, *const T, [u64; 2]) {
-        let product = hash.wrapping_mul(MULTIPLIER);
+        let product = product(hash);
         (
             product,
             line_of(lines, hash),

@@ -40,7 +40,7 @@
 )]
 
 use crate::geometry::layout::LINE_BYTES;
-use crate::geometry::pattern::{BitFields, MULTIPLIER, block, words_per_product};
+use crate::geometry::pattern::{BLOCK_MULTIPLIER, BitFields, MULTIPLIER, block, folded, product, words_per_product};
 #[cfg(lanebloom_rust_1_89)]
 use crate::kernel::pipeline::Group;
 use crate::words::bits::{Lines, Load, Prefetchable};
@@ -287,14 +287,14 @@ pub(super) unsafe fn pair_holds<T: Load>(lines: Lines<'_, T>, hash: u64, constan
             "setc {held}",
             line = out(reg) _,
             second = out(reg) _,
-            product = inout(reg) hash.wrapping_mul(MULTIPLIER) => _,
+            product = inout(reg) product(hash) => _,
             positions = out(xmm_reg) _,
             masks = out(xmm_reg) _,
             words = out(xmm_reg) _,
             bits = in(xmm_reg) _mm_load_si128(constants.bits.as_ptr().cast()),
             all = in(reg) lines.all().as_ptr(),
             blocks = in(reg) lines.blocks(),
-            in("rdx") hash,
+            in("rdx") hash.wrapping_mul(BLOCK_MULTIPLIER),
             constants = in(reg) constants,
             held = out(reg_byte) held,
             options(readonly, nostack),
@@ -379,7 +379,7 @@ impl FourBytes {
 pub(super) unsafe fn four_hold<T: Load>(lines: Lines<'_, T>, hash: u64, bits: usize) -> bool {
     static CONSTANTS: [FourBytes; 3] = [FourBytes::new(1), FourBytes::new(2), FourBytes::new(3)];
     let constants = &CONSTANTS[bits - 1];
-    let products = [MULTIPLIER, MULTIPLIER.wrapping_mul(MULTIPLIER)].map(|by| hash.wrapping_mul(by));
+    let products = [MULTIPLIER, MULTIPLIER.wrapping_mul(MULTIPLIER)].map(|by| folded(hash).wrapping_mul(by));
     let (held, masks): (__m128i, __m128i);
     // SAFETY: the constants are memory of their own. `Lines` has at least one line, and the block
     // of a hash is below their number; see the top of this file.
@@ -422,7 +422,7 @@ pub(super) unsafe fn four_hold<T: Load>(lines: Lines<'_, T>, hash: u64, bits: us
             bits = in(xmm_reg) _mm_load_si128(constants.bits.as_ptr().cast()),
             all = in(reg) lines.all().as_ptr(),
             blocks = in(reg) lines.blocks(),
-            in("rdx") hash,
+            in("rdx") hash.wrapping_mul(BLOCK_MULTIPLIER),
             first = in(reg) products[0],
             second = in(reg) products[1],
             constants = in(reg) constants,

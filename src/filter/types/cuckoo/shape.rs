@@ -11,6 +11,8 @@
 //! two buckets. Each of them is the same with a chance of `1 / (2^fingerprint_bits - 1)`. So all of
 //! them differ with the chance `exp(-2 * slots * load / (2^fingerprint_bits - 1))`.
 
+use crate::geometry::pattern::product;
+
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BucketShape {
@@ -46,11 +48,10 @@ impl BucketShape {
         (1 << self.fingerprint_bits) - 1
     }
 
-    /// The fingerprint of a hash, from its 32 lower bits. They do not choose the bucket, in any
-    /// filter that fits into memory.
+    /// The fingerprint of a hash: the high half of its product, which the bucket does not come from.
     #[inline(always)]
-    pub(crate) const fn fingerprint(self, hash: u64) -> u64 {
-        (((hash & 0xffff_ffff) * self.fingerprints()) >> 32) + 1
+    pub(crate) fn fingerprint(self, hash: u64) -> u64 {
+        (((product(hash) >> 32) * self.fingerprints()) >> 32) + 1
     }
 
     /// The fingerprint, copied to every slot.
@@ -143,8 +144,15 @@ mod tests {
     fn fingerprints_are_never_zero_and_use_their_range() {
         for shape in BucketShape::ALL {
             assert_eq!(shape.fingerprint(0), 1);
-            assert_eq!(shape.fingerprint(u64::MAX), shape.fingerprints());
-            assert_eq!(shape.fingerprint(0xffff_ffff_0000_0000), 1);
+            let all = (0..1 << 16).map(|hash| shape.fingerprint(hash << 20));
+            let (least, most) = all.fold((u64::MAX, 0), |(least, most), one| (least.min(one), most.max(one)));
+            // (The share of the range that 2^16 hashes may miss at either end.)
+            let margin = shape.fingerprints() >> 12;
+            assert!((1..=1 + margin).contains(&least), "{least}");
+            assert!(
+                (shape.fingerprints() - margin..=shape.fingerprints()).contains(&most),
+                "{most}"
+            );
         }
     }
 

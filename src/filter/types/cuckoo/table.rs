@@ -33,7 +33,7 @@ use crate::codec::Kind;
 use crate::error::{InsertErrorKind, SnapshotErrorKind};
 use crate::filter::parts::slots::{Refused, Slots};
 use crate::filter::parts::stripes::Stripes;
-use crate::geometry::pattern::block;
+use crate::geometry::pattern::{block, scale};
 use crate::words::bits::Hint;
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
@@ -100,7 +100,7 @@ impl CuckooTable {
     #[inline(always)]
     fn other(&self, bucket: usize, fingerprint: u64) -> usize {
         let buckets = self.words.len();
-        let step = 2 * block(mix(fingerprint), buckets / 2) + 1;
+        let step = 2 * scale(mix(fingerprint), buckets / 2) + 1;
         if step >= bucket {
             step - bucket
         } else {

@@ -4,7 +4,7 @@
 //!
 //! # Addresses
 //!
-//! The hash is a bucket `q` and a remainder `r` of 14 bits. In subtable `i` the key's bucket is
+//! A hash has a bucket `q` and a remainder `r`, the highest 14 bits of its product. In subtable `i` the key's bucket is
 //! `(q + step_i(r)) mod buckets`, and its remainder again `r`. Each of the four is a permutation of
 //! the pairs `(q, r)`: if two keys have the same bucket and remainder in one subtable, they have
 //! the same in all. So a cell with a key's remainder in any of its buckets is the key's own, and an
@@ -33,7 +33,7 @@ use crate::codec::Kind;
 use crate::error::{InsertErrorKind, SnapshotErrorKind};
 use crate::filter::parts::slots::{Refused, Slots};
 use crate::filter::parts::stripes::Stripes;
-use crate::geometry::pattern::block;
+use crate::geometry::pattern::{block, product, scale};
 use crate::kernel::plan::TILE;
 use crate::words::bits::Hint;
 use crate::words::chunks::as_chunks;
@@ -224,7 +224,7 @@ impl DLeftTable {
     fn step(&self, subtable: usize, mixed: u64) -> usize {
         match subtable {
             0 => 0,
-            _ => block(mixed.rotate_left(21 * (subtable as u32 - 1)), self.buckets),
+            _ => scale(mixed.rotate_left(21 * (subtable as u32 - 1)), self.buckets),
         }
     }
 
@@ -344,7 +344,7 @@ impl Slots for DLeftTable {
 
     #[inline(always)]
     fn address(&self, hash: u64) -> DLeftAddress {
-        self.address_at(block(hash, self.buckets), hash & ((1 << REMAINDER_BITS) - 1))
+        self.address_at(block(hash, self.buckets), product(hash) >> (64 - REMAINDER_BITS))
     }
 
     #[inline(always)]
@@ -462,12 +462,11 @@ mod tests {
         let buckets = 7;
         let cells: DLeftTable = empty((), buckets).unwrap();
         let mut seen = alloc::vec![false; (SUBTABLES * buckets) << REMAINDER_BITS];
-        for q in 0..buckets as u64 {
+        for q in 0..buckets {
             for r in 0..1u64 << REMAINDER_BITS {
-                let middle = (u128::from(2 * q + 1) << 63) / buckets as u128;
-                let address = cells.address(middle as u64 & !0x3fff | r);
+                let address = cells.address_at(q, r);
                 assert_eq!(address.remainder, r);
-                assert_eq!(address.words[0], BUCKET_WORDS * q as usize);
+                assert_eq!(address.words[0], BUCKET_WORDS * q);
                 for word in address.words {
                     let pair = (word / BUCKET_WORDS) << REMAINDER_BITS | r as usize;
                     assert!(!core::mem::replace(&mut seen[pair], true));

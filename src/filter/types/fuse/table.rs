@@ -245,7 +245,7 @@ impl OwnHeader {
 
     /// The layout that the header declares, its words, and the number of distinct hashes.
     pub(crate) fn fuse(&self) -> Decoded<(FuseLayout, usize, usize)> {
-        self.check_layout_version()?;
+        self.check_layout_version(1)?;
         self.zeros(36..40)?;
         self.zeros(64..120)?;
         let [_, bits, cells_per_key, log_segment, ..] = self.get(32).to_le_bytes().map(u32::from);
