@@ -6,7 +6,7 @@ use crate::cache::error::CacheBuildError;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
 use crate::cache::limits::{Limits, Places};
-use crate::cache::store::{BoxExpiry, Cached, Key, Moka, OfValue, Value, bytes_of};
+use crate::cache::store::{BoxExpiry, Cached, Key, Listener, Moka, OfValue, Value, Weigher, bytes_of};
 use crate::cache::warning::Warning;
 use crate::cache::{Cache, Inner, future, sync};
 use crate::error::BoxError;
@@ -30,9 +30,6 @@ const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
 /// The memory that moka takes for a remembered miss beside the key, in bytes, as measured.
 const MISS: usize = 200;
 
-type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
-type Listener<K, V> = Box<dyn Fn(Arc<K>, V, RemovalCause) + Send + Sync>;
-
 /// All options except those of the filter. `K` is the keys' owned form.
 struct Options<K, V> {
     name: String,
@@ -41,7 +38,7 @@ struct Options<K, V> {
     times: Times,
     time_to_idle: Option<Duration>,
     expiry: Option<BoxExpiry<K, V>>,
-    listener: Option<Listener<K, V>>,
+    listener: Option<Box<Listener<K, V>>>,
     miss_memory: u64,
     miss_time_to_live: Duration,
     /// The number of loads at a time, and of those that wait.
@@ -156,7 +153,25 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     }
 
     /// The weight of a value, as a part of the [`capacity`](Self::capacity): its bytes, say. The
-    /// closure must not call the cache, which would wait for itself.
+    /// closure must not call the cache, which would wait for itself. It is called once for each
+    /// value, when the value is cached.
+    ///
+    /// A value heavier than the capacity is not cached: gets return it, each by a load of its own,
+    /// and the other values stay.
+    ///
+    /// ```
+    /// # use lanebloom_guard::sync::GuardedCache;
+    /// let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(vec![0; id as usize]));
+    /// let builder = GuardedCache::<u64, Vec<u8>>::builder().capacity(1000);
+    /// let cache = builder.weigher(|_, image| image.len() as u32).build_blocking(read)?;
+    /// cache.insert_batch(&[10, 5000]);
+    /// for _ in 0..2 {
+    ///     assert_eq!(cache.get(&5000)?.map(|image| image.len()), Some(5000));
+    ///     assert_eq!(cache.get(&10)?.map(|image| image.len()), Some(10));
+    /// }
+    /// assert_eq!((cache.stats().loads, cache.stats().hits), (3, 1));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
     pub fn weigher(mut self, weigher: impl Fn(&K::Owned, &V) -> u32 + Send + Sync + 'static) -> Self {
         self.options.weigher = Some(Box::new(weigher));
         self
@@ -321,7 +336,8 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// pushed out by the [`capacity`](Self::capacity), replaced by another value of the key, or
     /// invalidated by a call such as [`remove`](Cache::remove) or [`clear`](Cache::clear). Moka
     /// frees values late: after `clear` or an expiry, it calls the listener during some later call,
-    /// or never if the cache is dropped before.
+    /// or never if the cache is dropped before. A value that is too heavy to be cached counts as
+    /// pushed out.
     /// [`CacheStats::evictions`](crate::CacheStats::evictions) counts without a listener.
     ///
     /// Moka calls it under locks of the cache, so it **must not call the cache**. It may send a
@@ -650,8 +666,8 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
 
     fn caches<K: Key<Owned = O> + ?Sized>(&mut self) -> Moka<K, V> {
         let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
-        if let Some(weigher) = self.weigher.take() {
-            values = values.weigher(move |key, cached: &Cached<V>| weigher(key, &cached.value));
+        if self.weigher.is_some() {
+            values = values.weigher(|_, cached: &Cached<V>| cached.weight);
         }
         if let Some(time) = self.times.longest() {
             values = values.time_to_live(time);
@@ -664,16 +680,18 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
         }
         let evictions = Arc::new(AtomicU64::new(0));
         let (counted, listener) = (Arc::clone(&evictions), self.listener.take());
-        values = values.eviction_listener(move |key, cached, cause| {
+        let note_gone: Arc<Listener<O, V>> = Arc::new(move |key, value, cause: RemovalCause| {
             if cause.was_evicted() {
                 // `Relaxed`: only a count.
                 counted.fetch_add(1, Ordering::Relaxed);
             }
             if let Some(listener) = &listener {
                 // Caught, since moka would not call this closure again after a panic.
-                let _ = catch_unwind(AssertUnwindSafe(|| listener(key, cached.value, cause)));
+                let _ = catch_unwind(AssertUnwindSafe(|| listener(key, value, cause)));
             }
         });
+        let of_moka = Arc::clone(&note_gone);
+        values = values.eviction_listener(move |key, cached, cause| of_moka(key, cached.value, cause));
         let misses = moka::sync::Cache::builder()
             .max_capacity(self.miss_memory)
             .weigher(|key: &O, _| u32::try_from(MISS + bytes_of(key)).unwrap_or(u32::MAX));
@@ -683,6 +701,9 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
                 .time_to_live(self.miss_time_to_live)
                 .build_with_hasher(RandomState::default()),
             evictions,
+            capacity: self.capacity,
+            weigher: self.weigher.take(),
+            note_gone,
             ages: Ages::new(self.times),
         }
     }

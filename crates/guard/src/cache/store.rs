@@ -6,6 +6,7 @@ use equivalent::Equivalent;
 use foldhash::quality::RandomState;
 use lanebloom::{Funnel, Sink};
 use moka::Expiry;
+use moka::notification::RemovalCause;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -63,17 +64,28 @@ pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
     pub(crate) misses: moka::sync::Cache<K::Owned, u64, RandomState>,
     /// Values that expired or were pushed out.
     pub(crate) evictions: Arc<AtomicU64>,
+    /// The largest total weight of the values.
+    pub(super) capacity: u64,
+    /// Without one, each value weighs 1.
+    pub(super) weigher: Option<Weigher<K::Owned, V>>,
+    /// Called for each value that leaves the cache.
+    pub(super) note_gone: Arc<Listener<K::Owned, V>>,
     /// `None` if only moka checks the times.
     pub(super) ages: Option<Ages<K::Owned>>,
 }
 
-/// A value, its epoch, and when it was put in.
+/// A value, its epoch, when it was put in, and its weight.
 #[derive(Clone)]
 pub(crate) struct Cached<V> {
     pub(crate) value: V,
     pub(crate) epoch: u64,
     at: u64,
+    /// By one call of the weigher: what moka counts is what [`Caches::put`] has compared.
+    pub(super) weight: u32,
 }
+
+pub(crate) type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
+pub(crate) type Listener<K, V> = dyn Fn(Arc<K>, V, RemovalCause) + Send + Sync;
 
 pub(crate) type BoxExpiry<K, V> = Box<dyn Expiry<K, V> + Send + Sync>;
 
@@ -119,8 +131,22 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
         match value {
             Some(value) => {
                 self.misses.invalidate(key);
+                let owned = key.to_owned();
+                let weight = self.weigher.as_ref().map_or(1, |weigh| weigh(&owned, &value));
+                if u64::from(weight) > self.capacity {
+                    // Moka 0.12.16 admits an update of a value that it holds, however heavy the
+                    // new one is, and drives out all others for it.
+                    self.values.invalidate(key);
+                    return (self.note_gone)(Arc::new(owned), value, RemovalCause::Size);
+                }
                 let at = self.ages.as_ref().map_or(0, Ages::now);
-                self.values.insert(key.to_owned(), Cached { value, epoch, at });
+                let cached = Cached {
+                    value,
+                    epoch,
+                    at,
+                    weight,
+                };
+                self.values.insert(owned, cached);
             }
             None => {
                 self.values.invalidate(key);
