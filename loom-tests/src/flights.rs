@@ -11,9 +11,10 @@ use loom::sync::{Condvar, Mutex};
 use protocol::{Asked, Caches, Entry, Flight, Flights};
 
 const KEY: &str = "a";
+const ROWS: usize = 50;
 
-/// What is known of the key: 0 for nothing; otherwise 100 times the epoch, and 1 if the key is
-/// missing, or its row and 2. Then the same of what has expired.
+/// What is known of the key: 0 for nothing; otherwise 100 times the epoch, and 1 and the number of
+/// the filter if the key is missing, or its row and [`ROWS`]. Then the same of what has expired.
 struct Word(AtomicUsize, AtomicUsize);
 
 impl Word {
@@ -27,7 +28,7 @@ impl Word {
 fn entry(known: usize) -> Option<Entry<usize>> {
     (known > 0).then_some(Entry {
         epoch: known as u64 / 100,
-        value: (known % 100).checked_sub(2),
+        found: (known % 100).checked_sub(ROWS).ok_or(known as u64 % 100 - 1),
         is_due: true,
     })
 }
@@ -38,14 +39,14 @@ impl Caches<str> for Word {
     fn get(&self, _: &str) -> Option<Entry<usize>> {
         entry(self.0.load(Ordering::Relaxed))
     }
-    fn put(&self, _: &str, epoch: u64, value: Option<usize>) {
-        let known = value.map_or(1, |row| row + 2);
+    fn put(&self, _: &str, epoch: u64, found: Result<usize, u64>) {
+        let known = found.map_or_else(|filter| filter as usize + 1, |row| row + ROWS);
         self.0.store(100 * epoch as usize + known, Ordering::Relaxed);
         self.1.store(0, Ordering::Relaxed);
     }
     fn fall_back(&self, key: &str) -> Option<(usize, u64)> {
         let entry = entry(self.1.load(Ordering::Relaxed)).or_else(|| self.get(key))?;
-        Some((entry.value?, entry.epoch))
+        Some((entry.found.ok()?, entry.epoch))
     }
     fn forget(&self, _: &str) {
         self.0.store(0, Ordering::Relaxed);
@@ -75,8 +76,46 @@ impl Found {
     }
 }
 
+/// The filter in front, as a shared one: other processes insert the key, and it is open while it
+/// may lack keys. The orders of reads are those of the guard.
+struct Front {
+    is_open: AtomicBool,
+    has_key: AtomicBool,
+    /// Whether it vouches for all misses, as if it heard of all rows.
+    is_told: bool,
+}
+
+impl Front {
+    /// One that has the key from the beginning, unless it is open.
+    fn new(is_closed: bool) -> Self {
+        Self {
+            is_open: AtomicBool::new(!is_closed),
+            has_key: AtomicBool::new(is_closed),
+            is_told: is_closed,
+        }
+    }
+
+    fn admits(&self) -> bool {
+        let is_open = self.is_open.load(Ordering::Acquire);
+        self.has_key.load(Ordering::Relaxed) || is_open
+    }
+
+    fn vouches(&self) -> Option<u64> {
+        let is_closed = !self.is_open.load(Ordering::Acquire);
+        let vouches = self.is_told || is_closed && self.has_key.load(Ordering::Relaxed);
+        vouches.then_some(0)
+    }
+
+    /// The key comes, and the filter closes.
+    fn catch_up(&self) {
+        self.has_key.store(true, Ordering::Relaxed);
+        self.is_open.store(false, Ordering::Release);
+    }
+}
+
 struct Cache {
     flights: Flights<str, Word, Found>,
+    front: Front,
     /// The store's row, 0 if it has none.
     store: AtomicUsize,
     loads: AtomicUsize,
@@ -86,16 +125,21 @@ impl Cache {
     fn new(row: usize) -> Arc<Self> {
         Arc::new(Self {
             flights: Flights::new(Word(AtomicUsize::new(0), AtomicUsize::new(0)), 1),
+            front: Front::new(true),
             store: AtomicUsize::new(row),
             loads: AtomicUsize::new(0),
         })
     }
 
     fn get(&self) -> Option<usize> {
-        if let Some(known) = self.flights.current(self.flights.caches.get(KEY)) {
-            return known.value;
+        if !self.front.admits() {
+            return None;
         }
-        let flight = match self.flights.ask(KEY, None) {
+        let vouches = || self.front.vouches();
+        if let Some(known) = self.flights.current(self.flights.caches.get(KEY), vouches) {
+            return known.found.ok();
+        }
+        let flight = match self.flights.ask(KEY, vouches(), None) {
             Asked::Known(known) => return known,
             Asked::Joined(flight) | Asked::New(flight) => flight,
         };
@@ -196,7 +240,7 @@ fn forget_all_rows_but_seven(cache: &Cache) {
     cache.flights.abandon_all();
     let known = cache.flights.caches.get(KEY);
     let expired = entry(cache.flights.caches.1.load(Ordering::Relaxed));
-    let is_old = |entry: Entry<usize>| entry.value != Some(7);
+    let is_old = |entry: Entry<usize>| entry.found != Ok(7);
     if known.is_some_and(is_old) || expired.is_some_and(is_old) {
         cache.flights.changed(KEY, None);
     }
@@ -218,7 +262,7 @@ fn a_flight_that_is_left_is_loaded_by_others() {
     loom::model(|| {
         let cache = Cache::new(7);
         let (leaving, reading) = (Arc::clone(&cache), Arc::clone(&cache));
-        let leave = move || match leaving.flights.ask(KEY, None) {
+        let leave = move || match leaving.flights.ask(KEY, Some(0), None) {
             Asked::New(flight) => leaving.flights.leave(KEY, &flight),
             Asked::Joined(_) | Asked::Known(_) => {}
         };
@@ -271,7 +315,7 @@ fn a_failed_load_is_not_cached_and_the_next_get_loads() {
         let cache = Cache::new(7);
         let (failing, reading) = (Arc::clone(&cache), Arc::clone(&cache));
         let fail = move || {
-            if let Asked::New(flight) = failing.flights.ask(KEY, None)
+            if let Asked::New(flight) = failing.flights.ask(KEY, Some(0), None)
                 && flight.begin(1).is_ok()
             {
                 let row = failing.flights.fail(KEY, &flight);
@@ -288,17 +332,17 @@ fn a_failed_load_is_not_cached_and_the_next_get_loads() {
 impl Cache {
     /// A get of a row that is due: it answers with it, and begins a load.
     fn refresh(&self) -> Option<usize> {
-        let known = self.flights.current(self.flights.caches.get(KEY));
-        if let Some((_, flight)) = self.flights.refresh(KEY) {
+        let known = self.flights.current(self.flights.caches.get(KEY), || self.front.vouches());
+        if let Some((_, flight)) = self.flights.refresh(KEY, Some(0)) {
             assert!(flight.begin(1).is_ok());
             self.load(&flight);
         }
-        known.map_or(Some(0), |entry| entry.value)
+        known.map_or(Some(0), |entry| entry.found.ok())
     }
 
     /// A get of a row that is past its time, while the store fails. 0 for the error.
     fn get_stale(&self) -> Option<usize> {
-        match self.flights.ask(KEY, None) {
+        match self.flights.ask(KEY, Some(0), None) {
             Asked::Known(known) => known,
             Asked::Joined(flight) | Asked::New(flight) => {
                 if flight.begin(1).is_ok() {
@@ -353,7 +397,7 @@ fn a_row_that_is_due_is_refreshed_once_at_a_time() {
         let cache = Cache::new(5);
         assert_eq!(cache.get(), Some(5));
         let (one, other) = (Arc::clone(&cache), Arc::clone(&cache));
-        let enter = |cache: Arc<Cache>| move || cache.flights.refresh(KEY).is_some();
+        let enter = |cache: Arc<Cache>| move || cache.flights.refresh(KEY, Some(0)).is_some();
         let entered = beside(enter(one), enter(other));
         assert!(entered.0 != entered.1);
     });
@@ -393,6 +437,53 @@ fn a_key_that_was_added_is_not_missing_after_beside_a_rebuild() {
         beside(adder, rebuilder);
         assert!(guard.check(KEY).is_some() && cache.get() == Some(7), "an old answer");
     });
+}
+
+/// Another process adds the row, of which nobody tells, beside `readers` gets that an open filter
+/// admits. Once the filter has the key and is closed, no get says that it is missing.
+fn added_elsewhere_beside_gets(readers: usize, is_told: bool) {
+    loom::model(move || {
+        let mut cache = Cache::new(0);
+        let front = &mut Arc::get_mut(&mut cache).unwrap().front;
+        *front = Front::new(false);
+        front.is_told = is_told;
+        let readers: Vec<_> = (0..readers)
+            .map(|_| {
+                share!(cache);
+                thread::spawn(move || cache.get())
+            })
+            .collect();
+        let adder = {
+            share!(cache);
+            thread::spawn(move || {
+                cache.write(7);
+                cache.front.catch_up();
+                assert_eq!(cache.get(), Some(7), "an old answer");
+            })
+        };
+        adder.join().unwrap();
+        for reader in readers {
+            assert!([None, Some(7)].contains(&reader.join().unwrap()));
+        }
+        assert_eq!(cache.get(), Some(7), "an old answer");
+    });
+}
+
+#[test]
+fn a_miss_from_an_open_filter_hides_no_row_that_others_added() {
+    added_elsewhere_beside_gets(1, false);
+}
+
+#[test]
+fn a_miss_from_an_open_filter_hides_no_row_that_others_added_beside_two_loads() {
+    added_elsewhere_beside_gets(2, false);
+}
+
+/// Why a flight takes note of the filter: its miss would be remembered.
+#[test]
+#[should_panic = "an old answer"]
+fn a_miss_that_nobody_doubts_hides_a_row_that_others_added() {
+    added_elsewhere_beside_gets(1, true);
 }
 
 /// Why the store comes first: a load may read it between the two.

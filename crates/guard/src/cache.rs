@@ -54,7 +54,7 @@ use std::any::type_name;
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use store::{Cached, Moka};
 use tokio::sync::SetOnce;
@@ -118,18 +118,26 @@ struct Inner<K: Key + ?Sized, V: Value, F> {
     plan: FilterFactory<F>,
     history: Mutex<History>,
     measurement: Mutex<Measurement>,
-    /// Whether remembered misses may be wrong while the filter is not filled: since
-    /// [`Cache::reopen`], until a feed is heard again.
+    /// Whether this cache is told of the rows that other processes add: [`NO_FEED`], [`UNTOLD`] or
+    /// [`TOLD`].
     ///
     /// | operation | ordering | partner |
     /// |---|---|---|
-    /// | `open` | store `Release` | the load: a get that the opened guard admits sees it, because it reads the guard first |
-    /// | `trust_misses` | store `Release` | the load: a get that sees it sees the epoch of the `clear` before, too |
-    /// | `doubts_misses` | load `Acquire` | as above |
-    is_untold: AtomicBool,
+    /// | `open` | store `Release` of `UNTOLD` | the load: a get that the opened guard admits sees it, because it reads the guard first |
+    /// | `note_listening` | store `Release` of `TOLD` | the load: a get that sees it sees the epoch of the `clear` before, too, because it reads the epoch later |
+    /// | `vouches` | load `Acquire` | as above |
+    feed: AtomicU8,
     reopened: Warning,
     failed: Warning,
 }
+
+/// No feed was followed, and [`Cache::reopen`] was not called: other processes add no rows, but by a
+/// shared filter.
+const NO_FEED: u8 = 0;
+/// Others may add rows, of which nobody tells.
+const UNTOLD: u8 = 1;
+/// A feed is heard.
+const TOLD: u8 = 2;
 
 /// The result of a look into guard and caches.
 enum Lookup<'a, V> {
@@ -152,18 +160,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     #[inline]
     fn look_in_caches<'a, Q>(&self, key: &Q, admission: Admission<'a>) -> Lookup<'a, V>
     where
-        Q: Hash + Equivalent<K::Owned> + ?Sized,
+        Q: Funnel + Hash + Equivalent<K::Owned> + ?Sized,
     {
         let flights = &self.0.flights;
-        let found = flights.caches.find(key);
-        let is_miss = found.as_ref().is_some_and(|entry| entry.value.is_none());
-        // Before `current`, which then sees the epoch since which misses are trusted again.
-        if is_miss && self.doubts_misses() {
-            flights.caches.misses.invalidate(key);
-            return Lookup::Unknown(admission);
-        }
-        match flights.current(found) {
-            Some(Entry { value, is_due, .. }) => {
+        match flights.current(flights.caches.find(key), || self.vouches(key)) {
+            Some(Entry { found, is_due, .. }) => {
+                let value = found.ok();
                 self.count_known(&value, admission);
                 match value {
                     Some(value) if is_due => Lookup::Due(value),
@@ -172,6 +174,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             }
             None => Lookup::Unknown(admission),
         }
+    }
+
+    /// The number of the filter under which a miss of `key` counts, if it does: see `flights.rs`.
+    fn vouches<Q: Funnel + ?Sized>(&self, key: &Q) -> Option<u64> {
+        self.0.guard.vouches(key, |is_unfilled, is_shared| {
+            let feed = self.0.feed.load(Ordering::Acquire);
+            feed == TOLD || !(is_shared || feed == UNTOLD && is_unfilled)
+        })
     }
 
     fn count_known(&self, known: &Option<V>, admission: Admission<'_>) {
@@ -421,17 +431,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
     /// [`reopen`](Self::reopen) without its warning.
     fn open(&self) {
-        self.0.is_untold.store(true, Ordering::Release);
+        self.0.feed.store(UNTOLD, Ordering::Release);
         self.0.guard.reopen();
-    }
-
-    /// Ends the doubts about misses: those that are remembered from now on are told when they end.
-    fn trust_misses(&self) {
-        self.0.is_untold.store(false, Ordering::Release);
-    }
-
-    fn doubts_misses(&self) -> bool {
-        self.0.is_untold.load(Ordering::Acquire) && !self.is_ready()
     }
 }
 

@@ -183,44 +183,58 @@ pub(crate) struct FilterPair<F> {
 /// A filter, and a record whether it may lack valid keys. If it may, all keys are admitted.
 pub(crate) struct ServedFilter<F> {
     pub(crate) filter: Arc<F>,
-    /// Why the filter may lack valid keys: bits of [`UNFILLED`] and [`REFUSED`], or 0.
+    /// Why the filter may lack valid keys: bits of [`UNFILLED`] and [`REFUSED`], or 0. Above them
+    /// the number of the filter, which never changes: 0 for the first one, and one more with each
+    /// rebuild.
     ///
     /// | operation | ordering | partner, and why |
     /// |---|---|---|
     /// | `insert` | `fetch_or` `Release` | the load: a check that admits a key because of this record sees what the key's inserter did before, like a check that finds the key |
     /// | `reopen` | `fetch_or` `Release` | as `insert` |
     /// | `mark_ready` | `fetch_and` `Release` | the load: a check that does not see `UNFILLED` any more finds all keys that were inserted before |
-    /// | `gaps` | load `Acquire` | as above |
+    /// | `state` | load `Acquire` | as above |
     ///
     /// If a refusal happened before a check, the check sees it, by coherence.
-    gaps: Arc<AtomicU64>,
+    state: Arc<AtomicU64>,
 }
 
 /// The filter is not declared to have all keys, or not any more.
 const UNFILLED: u64 = 1;
 /// The filter had no room for a key.
 const REFUSED: u64 = 2;
+/// All bits that are gaps.
+const GAPS: u64 = UNFILLED | REFUSED;
 
 impl<F> Clone for ServedFilter<F> {
     fn clone(&self) -> Self {
         Self {
             filter: Arc::clone(&self.filter),
-            gaps: Arc::clone(&self.gaps),
+            state: Arc::clone(&self.state),
         }
     }
 }
 
 impl<F: GuardFilter> ServedFilter<F> {
-    pub(crate) fn new(filter: F, gaps: u64) -> Self {
+    fn new(filter: F, state: u64) -> Self {
         Self {
             filter: Arc::new(filter),
-            gaps: Arc::new(AtomicU64::new(gaps)),
+            state: Arc::new(AtomicU64::new(state)),
         }
+    }
+
+    /// A filter that takes over from this one.
+    pub(crate) fn followed_by(&self, filter: F) -> Self {
+        Self::new(filter, (self.state() & !GAPS) + GAPS + 1)
+    }
+
+    #[inline]
+    fn state(&self) -> u64 {
+        self.state.load(Ordering::Acquire)
     }
 
     #[inline]
     fn gaps(&self) -> u64 {
-        self.gaps.load(Ordering::Acquire)
+        self.state() & GAPS
     }
 
     pub(crate) fn has_refused(&self) -> bool {
@@ -252,13 +266,25 @@ impl<F: GuardFilter> ServedFilter<F> {
     }
 
     fn open(&self) {
-        self.gaps.fetch_or(UNFILLED, Ordering::Release);
+        self.state.fetch_or(UNFILLED, Ordering::Release);
+    }
+
+    /// As [`CacheGuard::vouches`].
+    #[cfg(feature = "cache")]
+    fn vouches<K: Funnel + ?Sized>(&self, key: &K, is_told: impl FnOnce(bool, bool) -> bool) -> Option<u64> {
+        let state = self.state();
+        let is_closed = state & GAPS == 0 && !self.filter.may_lack_keys();
+        let vouches = match is_closed {
+            true => self.filter.contains(key),
+            false => is_told(state & UNFILLED != 0, self.filter.lag().is_some()),
+        };
+        vouches.then_some(state & !GAPS)
     }
 
     #[inline]
     fn note(&self, has_room: bool) {
         if !has_room {
-            self.gaps.fetch_or(REFUSED, Ordering::Release);
+            self.state.fetch_or(REFUSED, Ordering::Release);
         }
     }
 }
@@ -492,6 +518,18 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.filters.load().serving.admits(key)
     }
 
+    /// For a cache that remembers an admitted key as missing: the number of the filter that serves,
+    /// or `None` if a row may have come, or may come, of which the cache is not told.
+    ///
+    /// A closed guard vouches for a key that its filter holds: a false positive, or a removed key.
+    /// (Otherwise the guard was open a moment ago, and admitted the key for that reason.) For an
+    /// open guard, `is_told(is_unfilled, is_shared)` decides: whether the cache is told of all rows
+    /// that come while the filter is not filled, and those that other processes insert into it.
+    #[cfg(feature = "cache")]
+    pub(crate) fn vouches<Q: Funnel + ?Sized>(&self, key: &Q, is_told: impl FnOnce(bool, bool) -> bool) -> Option<u64> {
+        self.filters.load().serving.vouches(key, is_told)
+    }
+
     /// [`check`](Self::check) of many keys, for a multi-get. Calls `each(index, admission)` for
     /// every key that may exist, in order. The other keys certainly do not exist.
     ///
@@ -653,7 +691,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     pub fn mark_ready(&self) {
         // A filter that takes over meanwhile has no such record.
-        self.filters.load().serving.gaps.fetch_and(!UNFILLED, Ordering::Release);
+        self.filters
+            .load()
+            .serving
+            .state
+            .fetch_and(!UNFILLED, Ordering::Release);
     }
 
     /// Declares that the filter may lack valid keys, because the guard was not told of some. From

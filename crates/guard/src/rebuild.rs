@@ -121,8 +121,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
             return Err(RebuildError(RebuildErrorKind::InProgress));
         }
         let claim = Claim(&self.rebuilding);
-        let next = ServedFilter::new(filter().map_err(RebuildError::build)?, 0);
         let serving = self.filters.load().serving.clone();
+        let next = serving.followed_by(filter().map_err(RebuildError::build)?);
         // Ends in a fence. Partner: that of `insert_by`, in `Swap::write_to_current`.
         self.filters.replace(FilterPair {
             serving: serving.clone(),

@@ -10,6 +10,7 @@ use lanebloom_guard::{BoxError, CacheGuard, GuardFilter};
 use lanebloom_redis::shared::SharedBuilder;
 use lanebloom_redis::{Shared, SharedBloom, SharedSet};
 use redis_server::Server;
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -392,4 +393,42 @@ fn a_guard_opens_while_its_filter_lags() {
         return;
     }
     panic!("the machine is too busy");
+}
+
+/// While Redis is frozen, a client asks one process for a row that another one adds a moment later.
+/// Once the filter of the first has the key, its cache returns the row, whatever it remembered.
+#[cfg(unix)]
+#[test]
+fn a_row_that_was_asked_for_too_early_is_found_once_the_filter_has_it() {
+    let redis = server!();
+    let store = Arc::new(Mutex::new(BTreeSet::new()));
+    let [one, other] = [(); 2].map(|()| {
+        let (client, store) = (redis.client(), Arc::clone(&store));
+        let filter = move |keys| -> Result<_, BoxError> {
+            let builder = often("ids").open_above_lag(Duration::from_millis(300));
+            Ok(builder.connect(client.clone(), build(keys)?)?)
+        };
+        let read = move |id| Ok::<_, Infallible>(store.lock().unwrap().get(&id).copied());
+        let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(100_000);
+        let cache = builder.filter(filter).build_blocking(read).unwrap();
+        cache.mark_ready();
+        cache
+    });
+    wait_until("the guard is closed", || !other.guard().is_open());
+    let frozen = redis.freeze();
+    wait_until("the guard is open", || other.guard().is_open());
+    let ids: Vec<u64> = (0..100).collect();
+    assert_eq!(other.get_many(&ids).unwrap(), [None; 100]);
+    store.lock().unwrap().extend(&ids);
+    one.insert_batch(&ids);
+    drop(frozen);
+    wait_until("the guard is closed", || !other.guard().is_open());
+    wait_until("the keys have come", || {
+        let filter = other.guard().filter();
+        ids.iter().all(|id| ConcurrentBloom::contains(&**filter, id))
+    });
+    assert_eq!(
+        other.get_many(&ids).unwrap(),
+        Vec::from_iter(ids.iter().map(|id| Some(*id)))
+    );
 }

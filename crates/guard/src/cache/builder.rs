@@ -8,7 +8,7 @@ use crate::cache::history::{FilterFactory, History, MakeFilter};
 use crate::cache::limits::{Limits, Places};
 use crate::cache::store::{BoxExpiry, Cached, Key, Listener, Moka, OfValue, Value, Weigher, bytes_of};
 use crate::cache::warning::Warning;
-use crate::cache::{Cache, Inner, future, sync};
+use crate::cache::{Cache, Inner, NO_FEED, future, sync};
 use crate::error::BoxError;
 use crate::filter::GuardFilter;
 use crate::guard::{CacheGuard, keyed_filter};
@@ -19,7 +19,7 @@ use moka::notification::RemovalCause;
 use std::fmt;
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -573,7 +573,7 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
             limits,
             history: Mutex::new(History::new(plan.expected_keys)),
             measurement: Mutex::default(),
-            is_untold: AtomicBool::new(false),
+            feed: AtomicU8::new(NO_FEED),
             reopened: Warning::new(),
             failed: Warning::new(),
             plan,

@@ -17,8 +17,8 @@
 //! counts as absent. Under the lock of the key's shard:
 //!
 //! - **ask** looks into the caches again, then joins the key's flight in the table, or enters a new
-//!   one in the current epoch. It replaces a flight of an earlier epoch. The load of the new flight
-//!   reads the store after that.
+//!   one in the current epoch. It replaces a flight of an earlier epoch, or of another filter. The
+//!   load of the new flight reads the store after that.
 //! - **refresh** enters a flight although the caches have the key, if its entry is old. Lookups
 //!   still return that entry. If the flight cannot begin, because of a panic, it leaves the table.
 //! - **finish**, after the load: if the table still has *this* flight, removes it and puts the
@@ -65,6 +65,23 @@
 //! entry. A `finish` put it in after the removal, so its flight was in the table after
 //! `abandon_all` had emptied it: the flight's `ask`, and its load, came after the change.
 //!
+//! # Misses and the filter
+//!
+//! `changed` is called for the rows of which this process is told. Other rows only come into the
+//! filter in front: by a rebuild, or because other processes share it. While it may lack such a
+//! row, it lets every key through, and a load finds that a key is missing. That miss must not hide
+//! the row once the filter has it. So before its load, each flight takes note of the *filter*: its
+//! number, or nothing if it may lack rows of which nobody tells (`CacheGuard::vouches`). A miss
+//! without a number is not put into the caches. One with a number counts as long as lookups find
+//! the same number: a rebuild makes a new one, and a shared filter has none while it may lack rows.
+//!
+//! Suppose a lookup that began after the filter had the row finds "missing" all the same, by an
+//! entry or a joined flight. Its number is that of the lookup, which found the filter closed, and
+//! so was its `ask`. So the filter held the key before that flight's load, which read the store
+//! afterwards: the key was a false positive, or had been removed, and its row came later.
+//!
+//! # The caches
+//!
 //! The argument needs two properties of the caches. A lookup that begins after an entry's removal
 //! has returned does not find that entry. And only a put adds entries: expiry and eviction only
 //! remove.
@@ -100,8 +117,9 @@ pub(crate) trait Caches<K: ToOwned + ?Sized> {
 
     fn get(&self, key: &K) -> Option<Entry<Self::Value>>;
 
-    /// Replaces the entry of `key` by `value`: `None` if the key is missing.
-    fn put(&self, key: &K, epoch: u64, value: Option<Self::Value>);
+    /// Replaces the entry of `key` by a value, or by the number of the filter under which the key
+    /// is missing.
+    fn put(&self, key: &K, epoch: u64, found: Result<Self::Value, u64>);
 
     /// After the load of `key` has failed: returns a value that [`get`](Self::get) no longer finds,
     /// if it may serve instead, and its epoch.
@@ -118,9 +136,18 @@ pub(crate) trait Caches<K: ToOwned + ?Sized> {
 #[derive(Clone)]
 pub(crate) struct Entry<V> {
     pub(crate) epoch: u64,
-    pub(crate) value: Option<V>,
+    /// The value, or the number of the filter under which the key is missing.
+    pub(crate) found: Result<V, u64>,
     /// Whether it should be loaded again, although it is known.
     pub(crate) is_due: bool,
+}
+
+impl<V> Entry<V> {
+    /// Whether a lookup in this epoch uses it. `filter` vouches for its miss now.
+    fn counts(&self, filter: Option<u64>, epoch: u64) -> bool {
+        let counts = |missing: &u64| filter == Some(*missing);
+        self.epoch == epoch && self.found.as_ref().err().is_none_or(counts)
+    }
 }
 
 /// What a lookup does next.
@@ -137,6 +164,8 @@ pub(crate) struct Flight<T> {
     /// The result, for the waiters.
     pub(crate) result: T,
     epoch: u64,
+    /// The filter under which its miss counts, if it does.
+    filter: Option<u64>,
     /// The load that returns the result; 0 before it begins.
     load: AtomicU64,
     /// Whether it has ended with an error, but may still be in the table.
@@ -144,13 +173,14 @@ pub(crate) struct Flight<T> {
 }
 
 impl<T> Flight<T> {
-    fn new(epoch: u64) -> Self
+    fn new(epoch: u64, filter: Option<u64>) -> Self
     where
         T: Default,
     {
         Self {
             result: T::default(),
             epoch,
+            filter,
             load: AtomicU64::new(0),
             is_lost: AtomicBool::new(false),
         }
@@ -209,10 +239,18 @@ where
     }
 
     /// Filters the result of a lookup in the caches without a lock: entries of another epoch are
-    /// absent.
+    /// absent, and so are misses for which `filter` does not vouch. It is called for misses alone.
     #[inline]
-    pub(crate) fn current(&self, found: Option<Entry<C::Value>>) -> Option<Entry<C::Value>> {
-        found.filter(|entry| self.is_current(entry.epoch))
+    pub(crate) fn current(
+        &self,
+        entry: Option<Entry<C::Value>>,
+        filter: impl FnOnce() -> Option<u64>,
+    ) -> Option<Entry<C::Value>> {
+        entry.filter(|entry| {
+            // Before the epoch: see `Cache::feed`.
+            let filter = entry.found.as_ref().err().and_then(|_| filter());
+            entry.counts(filter, self.epoch())
+        })
     }
 
     /// Whether `epoch` is the current one.
@@ -224,16 +262,18 @@ where
     /// Enters a flight for `key`, unless there is one or the caches have the key by now. So a key
     /// that many gets request at the same time is loaded once.
     ///
-    /// It replaces the flight `unlike`, and does not join it.
-    pub(crate) fn ask(&self, key: &K, unlike: Option<&Arc<Flight<T>>>) -> Asked<C::Value, T> {
+    /// It replaces the flight `unlike`, and does not join it. Nor does it join a flight whose miss
+    /// does not count any more.
+    pub(crate) fn ask(&self, key: &K, filter: Option<u64>, unlike: Option<&Arc<Flight<T>>>) -> Asked<C::Value, T> {
         let mut flights = self.lock(key);
         let epoch = self.epoch();
-        if let Some(entry) = self.caches.get(key).filter(|entry| entry.epoch == epoch) {
-            return Asked::Known(entry.value);
+        if let Some(entry) = self.caches.get(key).filter(|entry| entry.counts(filter, epoch)) {
+            return Asked::Known(entry.found.ok());
         }
-        let new = || Arc::new(Flight::new(epoch));
+        let new = || Arc::new(Flight::new(epoch, filter));
         let is_other = |flight: &Arc<Flight<T>>| unlike.is_none_or(|unlike| !Arc::ptr_eq(unlike, flight));
-        let joins = |flight: &Arc<Flight<T>>| flight.may_be_joined(epoch) && is_other(flight);
+        let joins =
+            |flight: &Arc<Flight<T>>| flight.may_be_joined(epoch) && flight.filter == filter && is_other(flight);
         Asked::New(match flights.entry(key.to_owned()) {
             Occupied(joined) if joins(joined.get()) => return Asked::Joined(Arc::clone(joined.get())),
             Occupied(mut old) => {
@@ -246,7 +286,7 @@ where
 
     /// Enters a flight for a key whose entry is due, unless there is one, and returns it with the
     /// key. It waits for no other thread: if the lock is taken, a later lookup enters the flight.
-    pub(crate) fn refresh(&self, key: &K) -> Option<(K::Owned, Arc<Flight<T>>)> {
+    pub(crate) fn refresh(&self, key: &K, filter: Option<u64>) -> Option<(K::Owned, Arc<Flight<T>>)> {
         let mut flights = match self.shard(key).try_lock() {
             Ok(flights) => flights,
             // As in `lock`.
@@ -259,7 +299,7 @@ where
         if flights.get(key).is_some_and(is_on_its_way) || !self.caches.get(key).is_some_and(is_due) {
             return None;
         }
-        let flight = Arc::new(Flight::new(epoch));
+        let flight = Arc::new(Flight::new(epoch, filter));
         // Both clones before the insert, since each may panic.
         let owned = key.to_owned();
         flights.insert(key.to_owned(), Arc::clone(&flight));
@@ -270,7 +310,11 @@ where
     pub(crate) fn finish(&self, key: &K, flight: &Arc<Flight<T>>, found: Option<C::Value>) {
         let mut flights = self.lock(key);
         if Self::take(&mut flights, key, flight) {
-            self.caches.put(key, flight.epoch, found);
+            match found.ok_or(flight.filter) {
+                Ok(value) => self.caches.put(key, flight.epoch, Ok(value)),
+                Err(Some(filter)) => self.caches.put(key, flight.epoch, Err(filter)),
+                Err(None) => self.caches.forget(key),
+            }
         }
     }
 
@@ -313,10 +357,10 @@ where
     pub(crate) fn changed(&self, key: &K, value: Option<C::Value>) {
         let mut flights = self.lock(key);
         flights.remove(key);
-        let Some(_) = value else {
+        let Some(value) = value else {
             return self.caches.forget(key);
         };
-        let put = catch_unwind(AssertUnwindSafe(|| self.caches.put(key, self.epoch(), value)));
+        let put = catch_unwind(AssertUnwindSafe(|| self.caches.put(key, self.epoch(), Ok(value))));
         if let Err(panic) = put {
             // The value before is outdated, also for a caller that catches the panic.
             self.caches.forget(key);

@@ -2,19 +2,20 @@
 //! and rebuild beside the changes that come. The steps are those of `Cache`; between them, an
 //! awaited feed is a future, and a blocking one has a thread.
 
-use crate::cache::Cache;
 use crate::cache::feed::{BlockingFeed, Change, Feed};
 use crate::cache::future::{self, catch_panic};
 use crate::cache::keys::Keys;
 use crate::cache::schedule::pause;
 use crate::cache::store::{Key, Value};
 use crate::cache::sync::{self, Background, is_dropped};
+use crate::cache::{Cache, TOLD};
 use crate::error::{BoxError, error_of_panic};
 use crate::filter::GuardFilter;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::task::Poll;
 use std::thread;
@@ -32,7 +33,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.open();
         self.history().is_unheard = false;
         self.clear();
-        self.trust_misses();
+        self.0.feed.store(TOLD, Ordering::Release);
     }
 
     fn note_broken(&self, error: &BoxError) {

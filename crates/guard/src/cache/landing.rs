@@ -188,7 +188,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// Joins the flight of `key`, or enters a new one, and counts it. The error is what the caches
     /// know by now, if they know the key.
     pub(super) fn ask<'a>(&self, key: &K, admission: Admission<'a>) -> Result<Pending<'a, V>, Option<V>> {
-        let (flight, is_new) = match self.0.flights.ask(key, None) {
+        let (flight, is_new) = match self.0.flights.ask(key, self.vouches(key), None) {
             Asked::Known(known) => {
                 self.count_known(&known, admission);
                 return Err(known);
@@ -215,7 +215,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
     /// Enters a flight for a row that should be refreshed, unless one is running.
     pub(super) fn enter_refresh(&self, key: &K) -> Option<Refresh<K, V, F>> {
-        let (key, flight) = self.0.flights.refresh(key)?;
+        let (key, flight) = self.0.flights.refresh(key, self.vouches(key))?;
         self.0.counts.add(1, |counts| &counts.refreshes);
         Some(Refresh {
             cache: self.clone(),
@@ -268,7 +268,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     ) -> Result<Asked<V, SetOnce<Loaded<V>>>, LoadError> {
         match cycle {
             Cycle::OfRows => Err(LoadError(LoadErrorKind::Cycle)),
-            Cycle::OfBatches => Ok(self.0.flights.ask(key, Some(flight))),
+            Cycle::OfBatches => Ok(self.0.flights.ask(key, self.vouches(key), Some(flight))),
         }
     }
 

@@ -60,8 +60,8 @@ const LONGEST_MISS: usize = 1 << 10;
 /// cannot choose what is cached: the filter lets only valid keys and few others through.
 pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
     pub(crate) values: moka::sync::Cache<K::Owned, Cached<V>, RandomState>,
-    /// Each with its epoch.
-    pub(crate) misses: moka::sync::Cache<K::Owned, u64, RandomState>,
+    /// Each with its epoch and the number of its filter.
+    pub(crate) misses: moka::sync::Cache<K::Owned, (u64, u64), RandomState>,
     /// Values that expired or were pushed out.
     pub(crate) evictions: Arc<AtomicU64>,
     /// The largest total weight of the values.
@@ -127,9 +127,9 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
         self.find(key)
     }
 
-    fn put(&self, key: &K, epoch: u64, value: Option<V>) {
-        match value {
-            Some(value) => {
+    fn put(&self, key: &K, epoch: u64, found: Result<V, u64>) {
+        match found {
+            Ok(value) => {
                 self.misses.invalidate(key);
                 let owned = key.to_owned();
                 let weight = self.weigher.as_ref().map_or(1, |weigh| weigh(&owned, &value));
@@ -148,10 +148,10 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
                 };
                 self.values.insert(owned, cached);
             }
-            None => {
+            Err(filter) => {
                 self.values.invalidate(key);
                 if bytes_of(key) <= LONGEST_MISS {
-                    self.misses.insert(key.to_owned(), epoch);
+                    self.misses.insert(key.to_owned(), (epoch, filter));
                 }
             }
         }
@@ -181,16 +181,16 @@ impl<K: Key + ?Sized, V: Value> Moka<K, V> {
     #[inline]
     pub(super) fn find<Q: Hash + Equivalent<K::Owned> + ?Sized>(&self, key: &Q) -> Option<Entry<V>> {
         match self.values.get(key) {
-            None => self.misses.get(key).map(|epoch| Entry {
+            None => self.misses.get(key).map(|(epoch, filter)| Entry {
                 epoch,
-                value: None,
+                found: Err(filter),
                 is_due: false,
             }),
             Some(cached) => match self.age(key, &cached) {
                 Age::Expired => None,
                 age => Some(Entry {
                     epoch: cached.epoch,
-                    value: Some(cached.value),
+                    found: Ok(cached.value),
                     is_due: age == Age::Due,
                 }),
             },

@@ -10,6 +10,7 @@ mod gather;
 mod gets;
 mod hostile;
 mod limits;
+mod misses;
 mod moka;
 mod nested;
 mod options;

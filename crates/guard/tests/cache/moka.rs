@@ -193,7 +193,9 @@ fn a_value_heavier_than_the_capacity_pushes_out_no_other() {
     type Grow = fn(&Blocking);
     let grows: [(&str, Grow); 5] = [
         ("insert_value", |cache| cache.insert_value(&7, 101)),
-        ("twice", |cache| (100..102).rev().for_each(|row| cache.insert_value(&7, row + 1))),
+        ("twice", |cache| {
+            (100..102).rev().for_each(|row| cache.insert_value(&7, row + 1))
+        }),
         ("refresh", |cache| {
             let before = cache.stats().refreshes;
             until_blocking(|| cache.get(&7).is_ok() && cache.stats().refreshes > before && cache.peek(&7) != Some(2));
@@ -225,7 +227,10 @@ fn a_value_heavier_than_the_capacity_pushes_out_no_other() {
         let_moka_work(&cache);
         let held = values(&cache);
         assert_eq!(held.len(), 39, "{name}: {held:?}");
-        assert!(held.iter().all(|(key, value)| *key != 7 && *value == 2), "{name}: {held:?}");
+        assert!(
+            held.iter().all(|(key, value)| *key != 7 && *value == 2),
+            "{name}: {held:?}"
+        );
         // The value that was not held counts as one that moka pushed out.
         let mut gone = std::mem::take(&mut *gone.lock().unwrap());
         gone.retain(|(.., cause)| *cause == RemovalCause::Size);
