@@ -26,7 +26,7 @@ impl Word {
 }
 
 fn entry(known: usize) -> Option<Entry<usize>> {
-    (known > 0).then_some(Entry {
+    (known > 0).then(|| Entry {
         epoch: known as u64 / 100,
         found: (known % 100).checked_sub(ROWS).ok_or(known as u64 % 100 - 1),
         is_due: true,

@@ -43,7 +43,10 @@ pub(super) enum LoadErrorKind {
     Failed(Arc<dyn Error + Send + Sync>),
     Panicked(Arc<str>),
     Abandoned,
-    Cycle,
+    Cycle {
+        /// Whether the get blocked its thread.
+        blocks: bool,
+    },
     TimedOut(Duration),
     /// The limits of loads that run and that wait.
     Refused {
@@ -66,6 +69,9 @@ impl LoadError {
     /// key](crate#loaders-that-get-other-keys) whose row needs this one. If that loader returns
     /// this error, the load's own error contains it: see [`downcast_ref`](Self::downcast_ref).
     ///
+    /// Where gets block, the get may also be other code, which the loading thread ran while its
+    /// loader waited: a worker of rayon does so.
+    ///
     /// ```
     /// use lanebloom_guard::{LoadError, sync::GuardedCache};
     /// use std::sync::OnceLock;
@@ -85,7 +91,7 @@ impl LoadError {
     /// ```
     #[must_use]
     pub fn is_cycle(&self) -> bool {
-        matches!(self.0, LoadErrorKind::Cycle)
+        matches!(self.0, LoadErrorKind::Cycle { .. })
     }
 
     /// Whether the load took longer than the [`load_timeout`](crate::CacheBuilder::load_timeout).
@@ -178,8 +184,12 @@ impl fmt::Display for LoadError {
                 };
                 write!(f, "the load was refused: {running} and {waiting} wait, the limit")
             }
-            LoadErrorKind::Cycle => {
-                f.write_str("the load waits for itself: its loader gets a key whose row needs this one")
+            LoadErrorKind::Cycle { blocks } => {
+                f.write_str("the load waits for itself: its loader gets a key whose row needs this one")?;
+                match blocks {
+                    true => f.write_str(", or its thread runs this get while it waits, as a worker of rayon does"),
+                    false => Ok(()),
+                }
             }
         }
     }

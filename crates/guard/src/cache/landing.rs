@@ -257,9 +257,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
     /// Decides what to do instead of waiting for a flight that waits for this caller. If a load of
     /// many keys is in the cycle, the flight's key may not need the others: this asks for it alone.
+    /// If the thread is within the load, and may run other code there, this asks for the key once
+    /// more.
     ///
     /// If a row needs itself, this ends: the single loads that it begins, each deeper than the
-    /// last, finally form a cycle of rows.
+    /// last, finally form a cycle of rows, in which a load of a waiter is not repeated.
     pub(super) fn ask_again(
         &self,
         key: &K,
@@ -267,8 +269,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         cycle: Cycle,
     ) -> Result<Asked<V, SetOnce<Loaded<V>>>, LoadError> {
         match cycle {
-            Cycle::OfRows => Err(LoadError(LoadErrorKind::Cycle)),
-            Cycle::OfBatches => Ok(self.0.flights.ask(key, self.vouches(key), Some(flight))),
+            Cycle::OfRows { blocks } => Err(LoadError(LoadErrorKind::Cycle { blocks })),
+            Cycle::OfBatches | Cycle::OfThread => Ok(self.0.flights.ask(key, self.vouches(key), Some(flight))),
         }
     }
 

@@ -197,24 +197,36 @@ static WAITS: Mutex<Waits> = Mutex::new(BTreeMap::new());
 
 type Waits = BTreeMap<Load, Vec<Load>>;
 
-/// One call of a loader, by its number: not 0, and odd for a call of `load_many`.
+/// One call of a loader, by its number: not 0. The lowest bits are [`OF_MANY`] and [`OF_WAITER`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Load(pub(super) u64);
+
+/// A call of `load_many`.
+const OF_MANY: u64 = 1;
+/// A call by a thread that is within another load of the same key.
+const OF_WAITER: u64 = 2;
 
 impl Load {
     pub(super) fn of_one() -> Self {
         // `Relaxed`: the numbers must only be distinct.
-        static NEXT: AtomicU64 = AtomicU64::new(2);
-        Self(NEXT.fetch_add(2, Ordering::Relaxed))
+        static NEXT: AtomicU64 = AtomicU64::new(4);
+        Self(NEXT.fetch_add(4, Ordering::Relaxed))
     }
 
-    /// A call of `load_many`.
     pub(super) fn of_many() -> Self {
-        Self(Self::of_one().0 | 1)
+        Self(Self::of_one().0 | OF_MANY)
+    }
+
+    pub(super) fn of_waiter() -> Self {
+        Self(Self::of_one().0 | OF_WAITER)
     }
 
     fn is_of_many(self) -> bool {
-        self.0 & 1 == 1
+        self.0 & OF_MANY != 0
+    }
+
+    fn is_of_waiter(self) -> bool {
+        self.0 & OF_WAITER != 0
     }
 
     /// Runs a load once it has a place. The timeout drops `load`.
@@ -287,10 +299,13 @@ impl Load {
         let Ok((by, part)) = current else {
             return Ok(Wait::default());
         };
+        // Not a thread of a `sync_scope`, which the loader has started for this.
+        let is_own_thread = blocks && part == LoadPart::Uncounted;
         let mut waits = waits();
         if leads(&waits, self, by.load, |_| true) {
             return Err(match leads(&waits, self, by.load, |load| !load.is_of_many()) {
-                true => Cycle::OfRows,
+                true if self == by.load && is_own_thread && !self.is_of_waiter() => Cycle::OfThread,
+                true => Cycle::OfRows { blocks },
                 false => Cycle::OfBatches,
             });
         }
@@ -305,10 +320,15 @@ impl Load {
 /// A cycle of loads that would wait for each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cycle {
-    /// Each loads one key: a row needs itself.
-    OfRows,
+    /// Each loads one key: a row needs itself. Where gets `block`, a thread may also run a get of
+    /// other code while its load waits.
+    OfRows { blocks: bool },
     /// One of them loads many keys, which may not need each other.
     OfBatches,
+    /// The thread is within the load: its loader gets its own key, or the thread runs other code
+    /// while the loader waits, as rayon's do. That code may need the key, and cannot wait for what
+    /// is below it on the stack.
+    OfThread,
 }
 
 /// Whether `from` waits for `to`, in any number of steps, all through loads that `through` accepts.

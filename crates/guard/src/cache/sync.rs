@@ -9,7 +9,7 @@ use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::limits::{block_on, block_on_for};
-use crate::cache::loads::{Load, Wait};
+use crate::cache::loads::{Cycle, Load, Wait};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup, whole};
@@ -222,9 +222,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 
     /// Loads the row of a flight if no other thread does, or waits for it.
     fn wait(&self, key: &K, pending: Pending<'_, V>, mut load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
-        let mut flight = pending.flight;
+        let (mut flight, mut load_of) = (pending.flight, Load::of_one());
         let loaded = loop {
-            let begun_by = match self.begin_flight(key, &flight, Load::of_one()) {
+            let begun_by = match self.begin_flight(key, &flight, load_of) {
                 Ok(landing) => break self.load(&landing, &mut load)?,
                 Err(load) => load,
             };
@@ -238,6 +238,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
                     };
                 }
                 Err(cycle) => cycle,
+            };
+            load_of = match cycle {
+                Cycle::OfThread => Load::of_waiter(),
+                _ => Load::of_one(),
             };
             flight = match self.ask_again(key, &flight, cycle)? {
                 Asked::Known(known) => break known,
