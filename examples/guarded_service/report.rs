@@ -183,7 +183,7 @@ pub fn all_answers_were_right(runs: &[Run; 3]) -> bool {
 pub fn every_id_passes(cache: &GuardedCache<u64, Bytes>, ids: &[u64]) -> bool {
     let mut passed = 0;
     cache.guard().check_batch(ids, |_, _| passed += 1);
-    let rebuilds = cache.report().rebuilds;
+    let rebuilds = cache.stats().rebuilds;
     if passed == ids.len() {
         println!("The filter has all {passed} ids, after {rebuilds} rebuilds.");
     } else {

@@ -80,9 +80,7 @@ impl RebuildError {
 impl fmt::Display for RebuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            RebuildErrorKind::InProgress => {
-                f.write_str("another rebuild of this guard is in progress; commit or drop it first")
-            }
+            RebuildErrorKind::InProgress => f.write_str("another rebuild of this guard is in progress"),
             RebuildErrorKind::Refused => {
                 f.write_str("the new filter has no room for all keys; rebuild into a larger one")
             }

@@ -512,6 +512,12 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         admitted.then_some(Admission { counts: &self.counts })
     }
 
+    /// Whether a [`Rebuild`](crate::Rebuild) exists. `Relaxed`: only a hint.
+    #[cfg(feature = "cache")]
+    pub(crate) fn is_rebuilding(&self) -> bool {
+        self.rebuilding.load(Ordering::Relaxed) != 0
+    }
+
     /// A check that does not count.
     #[inline]
     pub(crate) fn admits<Q: Funnel + ?Sized>(&self, key: &Q) -> bool {

@@ -55,6 +55,10 @@ pub struct CacheStats {
     pub removed: u64,
     /// Values that expired, or that others pushed out. Moka notices it during later calls.
     pub evictions: u64,
+    /// Rebuilds that were committed.
+    pub rebuilds: u64,
+    /// Rebuilds that failed.
+    pub failed_rebuilds: u64,
 }
 
 impl CacheStats {
@@ -82,6 +86,8 @@ impl CacheStats {
             inserted: difference(|stats| stats.inserted),
             removed: difference(|stats| stats.removed),
             evictions: difference(|stats| stats.evictions),
+            rebuilds: difference(|stats| stats.rebuilds),
+            failed_rebuilds: difference(|stats| stats.failed_rebuilds),
         }
     }
 }
@@ -102,6 +108,8 @@ pub(crate) struct CacheCounters {
     pub(super) refreshes: AtomicU64,
     pub(super) inserted: AtomicU64,
     pub(super) removed: AtomicU64,
+    pub(super) rebuilds: AtomicU64,
+    pub(super) failed_rebuilds: AtomicU64,
 }
 
 impl CacheCounts {
@@ -120,6 +128,8 @@ impl CacheCounts {
             inserted: self.sum(|counts| &counts.inserted),
             removed: self.sum(|counts| &counts.removed),
             evictions,
+            rebuilds: self.sum(|counts| &counts.rebuilds),
+            failed_rebuilds: self.sum(|counts| &counts.failed_rebuilds),
         }
     }
 }

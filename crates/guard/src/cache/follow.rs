@@ -5,7 +5,7 @@
 use crate::cache::feed::{BlockingFeed, Change, Feed};
 use crate::cache::future::{self, catch_panic};
 use crate::cache::keys::Keys;
-use crate::cache::schedule::pause;
+use crate::cache::schedule::{LOOK, is_in_progress, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::sync::{self, Background, is_dropped};
 use crate::cache::{Cache, TOLD};
@@ -174,9 +174,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
         let fill = async {
             let mut attempts = 0;
             while !self.is_ready() {
-                let _ = self.unless_panicked(catch_panic(self.rebuild_by(source, || false)).await);
+                let result = self.unless_panicked(catch_panic(self.rebuild_by(source, || false)).await);
+                if is_in_progress(&result) {
+                    // If it began after the feed listened, it fills the filter.
+                    tokio::time::sleep(LOOK).await;
+                    continue;
+                }
                 attempts += 1;
-                // Also after a rebuild that another task had begun before the feed broke.
                 if !self.is_ready() {
                     tokio::time::sleep(pause(LONGEST_PAUSE, attempts)).await;
                 }
@@ -344,9 +348,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
         while !self.is_ready() {
             let is_broken = || is_dropped(&mut broken);
             let rebuild = AssertUnwindSafe(|| self.rebuild_unless(&mut *source, is_broken));
-            let _ = self.unless_panicked(catch_unwind(rebuild));
-            attempts += 1;
-            let pause = pause(LONGEST_PAUSE, attempts);
+            let pause = match is_in_progress(&self.unless_panicked(catch_unwind(rebuild))) {
+                true => LOOK,
+                false => {
+                    attempts += 1;
+                    pause(LONGEST_PAUSE, attempts)
+                }
+            };
             if !self.is_ready() && broken.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                 return false;
             }

@@ -37,8 +37,6 @@ pub struct Rebuilt {
 /// The rebuilds so far, and the data for the next one.
 #[derive(Clone, Copy)]
 pub(super) struct History {
-    pub(super) completed: u64,
-    pub(super) failed: u64,
     pub(super) last: Option<(Instant, Rebuilt)>,
     /// When the keys of the filter were read from the store, or else when the cache was made.
     pub(super) read_at: Instant,
@@ -56,8 +54,6 @@ pub(super) struct History {
 impl History {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
-            completed: 0,
-            failed: 0,
             last: None,
             read_at: Instant::now(),
             capacity,

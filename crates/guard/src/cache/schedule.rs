@@ -43,6 +43,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         keys.min(counted.max(in_filter as u64))
     }
 
+    /// [`known_keys`](Self::known_keys), if a rebuild or a restored file has counted them.
+    pub(super) fn counted_keys(&self, in_filter: usize) -> Option<u64> {
+        let is_counted = self.history().keys.is_some();
+        is_counted.then(|| self.known_keys(in_filter))
+    }
+
     /// Records a restored filter, which another process saved `age` ago. `in_filter` is the
     /// filter's own estimate of its keys.
     pub(super) fn note_restored(&self, keys: u64, in_filter: usize, capacity: usize, age: Duration) {
@@ -74,6 +80,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let rebuild = async {
+            // Before the next filter is made: a shared one would connect to its server.
+            if self.0.guard.is_rebuilding() {
+                return Err(RebuildError(RebuildErrorKind::InProgress));
+            }
             let in_filter = aside(self.0.guard.filter(), |filter| filter.statistics().len).await;
             let mut capacity = self.next_capacity(in_filter);
             loop {
@@ -147,14 +157,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     }
 
     fn note(&self, result: &Result<Rebuilt, RebuildError>) {
-        let mut history = self.history();
         match result {
             Ok(rebuilt) => {
-                history.completed += 1;
+                self.0.counts.add(1, |counts| &counts.rebuilds);
                 info!(rebuilt.keys, rebuilt.capacity, ?rebuilt.duration, "rebuilt");
             }
+            // Its caller waits, or has the error.
+            Err(error) if error.is_in_progress() => {}
             Err(error) => {
-                history.failed += 1;
+                self.0.counts.add(1, |counts| &counts.failed_rebuilds);
                 let error = error as &dyn std::error::Error;
                 warn!(error, "the rebuild failed");
             }
@@ -171,6 +182,19 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             self.note(&result);
             result
         })
+    }
+
+    /// The rebuild that serves as the one of a schedule, which was due at `due`: one that ended since
+    /// then, whoever began it. It has read the store at about the same time.
+    pub(super) fn rebuilt_since(&self, due: Instant) -> Option<Rebuilt> {
+        let (at, rebuilt) = self.history().last?;
+        (at >= due).then_some(rebuilt)
+    }
+
+    /// Whether a feed is followed that does not listen yet. A rebuild would not close the cache, and
+    /// the feed rebuilds it once it listens.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.history().is_unheard
     }
 
     /// The pause before the first rebuild: none if the cache is open, since made-up keys reach the
@@ -203,11 +227,17 @@ pub(super) fn pause(interval: Duration, failures: u32) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() * part).unwrap_or(Duration::MAX)
 }
 
+/// The pause before a rebuild looks again whether another one has ended.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+
+pub(super) fn is_in_progress(result: &Result<Rebuilt, RebuildError>) -> bool {
+    result.as_ref().is_err_and(RebuildError::is_in_progress)
+}
+
 /// The number of failures in a row, after this result.
 pub(super) fn failures(before: u32, result: &Result<Rebuilt, RebuildError>) -> u32 {
     match result {
-        // A rebuild in progress is not a failure: it reads the same store.
-        Err(error) if !error.is_in_progress() => before.saturating_add(1),
-        _ => 0,
+        Ok(_) => 0,
+        Err(_) => before.saturating_add(1),
     }
 }

@@ -10,7 +10,7 @@ use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::limits::{block_on, block_on_for};
 use crate::cache::loads::{Cycle, Load, Wait};
-use crate::cache::schedule::{failures, pause};
+use crate::cache::schedule::{LOOK, failures, is_in_progress, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup, whole};
 use crate::error::{BoxError, RebuildError};
@@ -27,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tracing::debug_span;
 
 /// A read-through cache over a store, with a filter of all valid keys in front. Its gets block.
@@ -414,11 +414,26 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         Background::start(move |mut stopped| {
             let mut failed = 0;
             let mut wait = cache.first_pause(interval);
+            let mut due = None;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
-                let is_stopped = || is_dropped(&mut stopped);
-                let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&mut source, is_stopped));
-                failed = failures(failed, &cache.unless_panicked(catch_unwind(rebuild)));
-                wait = pause(interval, failed);
+                let since = *due.get_or_insert_with(Instant::now);
+                let result = match cache.rebuilt_since(since) {
+                    Some(rebuilt) => Some(Ok(rebuilt)),
+                    None if cache.is_unheard() => None,
+                    None => {
+                        let is_stopped = || is_dropped(&mut stopped);
+                        let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&mut source, is_stopped));
+                        let result = cache.unless_panicked(catch_unwind(rebuild));
+                        (!is_in_progress(&result)).then_some(result)
+                    }
+                };
+                wait = match result {
+                    None => LOOK,
+                    Some(result) => {
+                        (due, failed) = (None, failures(failed, &result));
+                        pause(interval, failed)
+                    }
+                };
             }
         })
     }

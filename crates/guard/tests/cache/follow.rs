@@ -192,6 +192,135 @@ async fn a_rebuild_between_follow_and_its_first_poll_leaves_the_cache_open() {
     following.abort();
 }
 
+/// A feed, and beside it a schedule, as the page of `follow` asks for. Whichever comes first, all
+/// keys are read once at the start and once after a break, and nothing fails.
+#[tokio::test(start_paused = true)]
+async fn a_feed_and_a_schedule_read_the_keys_once() {
+    for follows_first in [true, false] {
+        let rows = Rows::default();
+        let loader = read(&rows);
+        let cache = builder().build(move |id| std::future::ready(loader(id))).unwrap();
+        let reads = Arc::new(AtomicUsize::new(0));
+        let all = || {
+            let (mut source, reads) = (source(&rows), Arc::clone(&reads));
+            async move |keys: &mut Keys<'_, u64>| {
+                reads.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                source(keys)
+            }
+        };
+        let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+        let following = cache.follow(Breaks(Arc::clone(&rows), told), LONG * 60 * 24, all());
+        let schedule = cache.rebuild_every(LONG * 60, all());
+        let tasks = match follows_first {
+            true => [tokio::spawn(infallible(following)), tokio::spawn(infallible(schedule))],
+            false => [tokio::spawn(infallible(schedule)), tokio::spawn(infallible(following))],
+        };
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(cache.is_ready(), "{follows_first}");
+        assert_eq!(reads.load(Ordering::Relaxed), 1, "{follows_first}");
+        tell.send(()).unwrap();
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(cache.is_ready());
+        assert_eq!(reads.load(Ordering::Relaxed), 2, "{follows_first}");
+        // Later, the schedule goes on.
+        tokio::time::sleep(LONG * 80).await;
+        assert_eq!(reads.load(Ordering::Relaxed), 3, "{follows_first}");
+        assert_eq!((cache.stats().rebuilds, cache.stats().failed_rebuilds), (3, 0));
+        tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+async fn infallible(task: impl Future<Output = Infallible>) {
+    match task.await {}
+}
+
+/// A feed that breaks on a word. Before it listens, another process writes.
+struct Breaks(Rows, tokio::sync::mpsc::UnboundedReceiver<()>);
+
+impl Feed<u64> for Breaks {
+    async fn listen(&mut self) -> Result<(), BoxError> {
+        self.0.lock().unwrap().insert(100);
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Result<Change<u64>, BoxError> {
+        let _ = self.1.recv().await;
+        Err("the connection broke".into())
+    }
+}
+
+/// The blocking twin.
+#[test]
+fn a_blocking_feed_and_a_schedule_read_the_keys_once() {
+    let rows = Rows::default();
+    let cache = builder().build_blocking(read(&rows)).unwrap();
+    let (feed, permit, tell) = script(&rows);
+    let reads = Arc::new(AtomicUsize::new(0));
+    let all = || {
+        let (mut source, reads) = (source(&rows), Arc::clone(&reads));
+        move |keys: &mut Keys<'_, u64>| {
+            reads.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(300));
+            source(keys)
+        }
+    };
+    let following = cache.follow(feed, LONG, all());
+    let schedule = cache.rebuild_every(LONG * 60, all());
+    permit.send(()).unwrap();
+    until_blocking(|| cache.is_ready());
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(reads.load(Ordering::Relaxed), 1);
+    assert_eq!((cache.stats().rebuilds, cache.stats().failed_rebuilds), (1, 0));
+    // One that is asked for by hand, while another runs, says so, and does not count.
+    let inner = cache.clone();
+    let rebuilt = cache.rebuild_now(move |_| {
+        let error = inner.rebuild_now(|_| Ok(())).unwrap_err();
+        assert_eq!(error.to_string(), "another rebuild of this guard is in progress");
+        Ok(())
+    });
+    rebuilt.unwrap();
+    assert_eq!((cache.stats().rebuilds, cache.stats().failed_rebuilds), (2, 0));
+    tell.send(Told::Breaks).unwrap();
+    until_blocking(|| !cache.is_ready());
+    schedule.stop();
+    drop(tell);
+    following.stop();
+}
+
+/// A schedule that comes due while another rebuild runs takes that one for its own, if it ends
+/// well.
+#[tokio::test(start_paused = true)]
+async fn a_scheduled_rebuild_takes_one_that_is_running_for_its_own() {
+    for fails in [false, true] {
+        let rows = Rows::default();
+        let loader = read(&rows);
+        let cache = builder().build(move |id| std::future::ready(loader(id))).unwrap();
+        cache.rebuild_now(async |_: &mut Keys<'_, u64>| Ok(())).await.unwrap();
+        let reads = Arc::new(AtomicUsize::new(0));
+        let of_schedule = Arc::clone(&reads);
+        let schedule = cache.rebuild_every(LONG, async move |_: &mut Keys<'_, u64>| {
+            of_schedule.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        let schedule = tokio::spawn(schedule);
+        // The schedule is due after 54 to 66 seconds.
+        tokio::time::sleep(Duration::from_secs(50)).await;
+        let slow = async |_: &mut Keys<'_, u64>| {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            if fails { Err("no".into()) } else { Ok(()) }
+        };
+        assert_eq!(cache.rebuild_now(slow).await.is_err(), fails);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(reads.load(Ordering::Relaxed), usize::from(fails));
+        assert_eq!(
+            (cache.stats().rebuilds, cache.stats().failed_rebuilds),
+            (2, u64::from(fails))
+        );
+        schedule.abort();
+    }
+}
+
 /// It listens again, and a rebuild that hangs does not close the cache meanwhile.
 #[test]
 fn a_blocking_feed_that_is_silent_is_broken() {

@@ -213,7 +213,10 @@ const LOOPS: [(usize, u64); 5] = [(3, 3), (4, 5), (5, 4), (6, 4), (7, 8)];
 fn is_cycle(error: &LoadError) -> bool {
     let mut error: Option<&dyn std::error::Error> = Some(error);
     while let Some(this) = error {
-        if this.to_string().starts_with("the load waits for itself: its loader gets a key whose row needs this one") {
+        if this
+            .to_string()
+            .starts_with("the load waits for itself: its loader gets a key whose row needs this one")
+        {
             return true;
         }
         error = this.source();
