@@ -6,6 +6,8 @@ mod builder;
 mod counts;
 mod error;
 mod feed;
+#[cfg(feature = "redis")]
+mod fill;
 mod flights;
 mod follow;
 pub mod future;

@@ -6,10 +6,10 @@ mod redis_server;
 
 use lanebloom::{BuildError, ConcurrentBloom, WindowedBloom};
 use lanebloom_guard::sync::GuardedCache;
-use lanebloom_guard::{BoxError, CacheGuard, GuardFilter};
-use lanebloom_redis::shared::SharedBuilder;
+use lanebloom_guard::{BoxError, CacheGuard, GuardFilter, Keys};
+use lanebloom_redis::shared::{Filled, SharedBuilder};
 use lanebloom_redis::{Shared, SharedBloom, SharedSet};
-use redis_server::Server;
+use redis_server::{Redis, Server};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -431,4 +431,101 @@ fn a_row_that_was_asked_for_too_early_is_found_once_the_filter_has_it() {
         other.get_many(&ids).unwrap(),
         Vec::from_iter(ids.iter().map(|id| Some(*id)))
     );
+}
+
+/// Two processes with one source each, which counts its calls: one of them reads the store.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_process_fills_the_filter_from_the_source_of_its_rebuilds() {
+    let redis = server!();
+    fills_once(&redis, |client, keys| {
+        Ok(often("a bloom").open_until_filled().connect(client, build(keys)?)?)
+    })
+    .await;
+    let client = redis.client();
+    let caches = [(); 2].map(|()| {
+        let client = client.clone();
+        cache_of(u64::MAX, 100, move |keys| {
+            Ok(often("a set").connect_set(client.clone(), keys, build)?)
+        })
+    });
+    let reads = AtomicU64::new(0);
+    let fill = || {
+        caches.each_ref().map(|cache| {
+            let filled = cache.fill_once(PATIENCE, |keys| {
+                reads.fetch_add(1, Ordering::Relaxed);
+                Ok(keys.insert_all(0..5000)?)
+            });
+            filled.unwrap()
+        })
+    };
+    assert_eq!(fill(), [Filled::Here, Filled::Elsewhere]);
+    assert_eq!(caches.each_ref().map(|cache| cache.report().keys), [Some(5000), None]);
+    // It has outgrown the size, and the other process reads the store for the next generation.
+    let set = caches[1].guard().filter();
+    assert!(set.is_outgrown());
+    set.rebuild(10_000, PATIENCE).unwrap();
+    let filled = caches[1].fill_once(PATIENCE, |keys| Ok(keys.insert_all(0..6000)?));
+    assert_eq!((filled.unwrap(), caches[1].report().keys), (Filled::Here, Some(6000)));
+    assert_eq!((reads.load(Ordering::Relaxed), fill()), (1, [Filled::Elsewhere; 2]));
+    for cache in &caches {
+        assert!(!cache.guard().is_open());
+        assert_eq!((0..6000).filter(|id| cache.guard().check(id).is_none()).count(), 0);
+        assert!(cache.guard().check(&(1 << 50)).is_none());
+    }
+}
+
+/// Awaited gets over a `SharedBloom`.
+async fn fills_once<F>(redis: &Redis, connect: F)
+where
+    F: Fn(::redis::Client, usize) -> Result<SharedBloom, BoxError> + Clone + Send + Sync + 'static,
+{
+    let caches = [(); 2].map(|()| {
+        let (client, connect) = (redis.client(), connect.clone());
+        let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(10_000);
+        let builder = builder.filter(move |keys| connect(client.clone(), keys));
+        let cache = builder.build(async |id| Ok::<_, Infallible>(Some(id))).unwrap();
+        cache.mark_ready();
+        cache
+    });
+    let reads = Arc::new(AtomicU64::new(0));
+    let source = |fails: bool| {
+        let reads = Arc::clone(&reads);
+        async move |keys: &mut Keys<'_, u64>| {
+            reads.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            keys.insert_all(0..5000)?;
+            if fails { Err("the store is down".into()) } else { Ok(()) }
+        }
+    };
+    let error = caches[0].fill_once(PATIENCE, source(true)).await.unwrap_err();
+    assert!(error.is_source() && caches[0].guard().is_open(), "{error}");
+    // A call that is dropped leaves the source to the others.
+    let (began, mut has_begun) = tokio::sync::mpsc::unbounded_channel();
+    let endless = async move |keys: &mut Keys<'_, u64>| {
+        let _ = began.send(());
+        loop {
+            keys.insert_all(0..1000)?;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let cache = caches[0].clone();
+    let dropped = tokio::spawn(async move { cache.fill_once(PATIENCE, endless).await });
+    has_begun.recv().await.unwrap();
+    dropped.abort();
+    assert!(dropped.await.unwrap_err().is_cancelled());
+    let (one, other) = tokio::join!(
+        caches[0].fill_once(PATIENCE, source(false)),
+        caches[1].fill_once(PATIENCE, source(false))
+    );
+    let mut filled = [one.unwrap(), other.unwrap()];
+    filled.sort_by_key(|filled| *filled == Filled::Elsewhere);
+    assert_eq!(
+        (filled, reads.load(Ordering::Relaxed)),
+        ([Filled::Here, Filled::Elsewhere], 2)
+    );
+    for cache in &caches {
+        assert!(!cache.guard().is_open());
+        assert_eq!((0..5000).filter(|id| cache.guard().check(id).is_none()).count(), 0);
+        assert_eq!(cache.get(&(1 << 50)).await.unwrap(), None);
+    }
 }

@@ -19,7 +19,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     }
 
     /// The numbers of inserted and of removed keys so far.
-    fn changes(&self) -> (u64, u64) {
+    pub(super) fn changes(&self) -> (u64, u64) {
         let counts = &self.0.counts;
         (
             counts.sum(|counts| &counts.inserted),
