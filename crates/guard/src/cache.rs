@@ -133,8 +133,8 @@ struct Inner<K: Key + ?Sized, V: Value, F> {
     failed: Warning,
 }
 
-/// No feed was followed, and [`Cache::reopen`] was not called: other processes add no rows, but by a
-/// shared filter.
+/// No feed was followed, and [`Cache::reopen`] was not called: other processes add no rows, but by
+/// a shared filter.
 const NO_FEED: u8 = 0;
 /// Others may add rows, of which nobody tells.
 const UNTOLD: u8 = 1;
@@ -403,8 +403,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
     /// [Reopens the guard](CacheGuard::reopen), because this process was not told of some keys: a
     /// feed of changes broke, say. From now on every key passes the filter, until the end of a
-    /// rebuild that begins after this call. Until then, a get that finds a remembered miss asks the
-    /// store again.
+    /// rebuild that begins after this call. Until then, no miss is remembered, and none that was
+    /// remembered before counts.
     ///
     /// [`follow`](crate::future::GuardedCache::follow) calls it, and then takes [the other
     /// steps](crate#the-order-of-a-feed): values and remembered misses stay until

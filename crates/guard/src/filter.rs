@@ -57,7 +57,8 @@ pub trait GuardFilter: Send + Sync + 'static {
     fn memory_bytes(&self) -> usize;
 
     /// The time since a shared filter's last exchange with its server. `None` for filters of this
-    /// process alone.
+    /// process alone. A cache takes `Some` as the sign that other processes insert into the filter:
+    /// while it may lack keys, the cache remembers no miss.
     fn lag(&self) -> Option<Duration> {
         None
     }

@@ -68,18 +68,26 @@
 //!    `invalidate` never returns the value before, if one thread at a time writes the key. This
 //!    also holds beside [refreshes](CacheBuilder::refresh_after_write), and for the values that
 //!    serve [while the store fails](CacheBuilder::stale_if_error).
-//! 3. **One load per key.** While a load runs, every get of the key waits for it, except after a
-//!    change (1., 2.): then the next get begins a new load. There is one more exception: if a key
-//!    of a [`load_many`](future::Loader::load_many) waits for itself, in any number of steps, it is
-//!    loaded alone.
+//! 3. **One load per key.** While a load runs, every get of the key waits for it. A second load of
+//!    the key begins in three cases. After a change (1., 2.), and when a rebuild has replaced the
+//!    filter or a shared filter has opened or closed, the next get begins one. A loader of many
+//!    keys, [`load_many`](future::Loader::load_many), may get one of these keys itself, or wait for
+//!    a load that does: then this key is loaded a second time, alone. A thread that [runs other
+//!    code while it loads](#loaders-that-get-other-keys) begins one for that code.
 //! 4. **Either state during a change.** A get that began before the change returned may return the
 //!    state before or after it.
-//! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
-//!    [Readiness](#readiness)), and after it has refused a key or [`reopen`](Cache::reopen) has
-//!    been called, until the end of the next rebuild that begins after that. Gets ask the caches
-//!    and the store then. The same holds for a `SharedBloom` with `open_until_filled`, from the
-//!    beginning until one of the processes has inserted all keys of the store and they have
-//!    arrived in this process; and for a `SharedSet`, which rebuilds while it is closed.
+//! 5. **No key is turned away while the filter may lack valid keys.** Gets ask the caches and the
+//!    store then. A filter may lack keys before it is filled (see [Readiness](#readiness)), after
+//!    it has refused a key, and after [`reopen`](Cache::reopen), until the end of the next rebuild
+//!    that begins later. A `SharedSet`, and a `SharedBloom` with `open_until_filled`, may lack keys
+//!    until one process has inserted all keys of the store and they have arrived here. A shared
+//!    filter with `open_above_lag` may lack keys while it lags. (A `SharedSet` lacks none while it
+//!    is rebuilt: it keeps its old keys until the new ones are there.)
+//! 6. **A miss does not outlive its filter.** A key may be requested before its row exists, while
+//!    every key passes the filter. The process remembers the miss, and another process adds the
+//!    row. Once the filter has the key, by a rebuild or because it is shared, the next get loads
+//!    the row. While a shared filter may lack keys, no miss is remembered, unless a feed tells this
+//!    process of all rows: made-up keys that come again read the store each time.
 //!
 //! The source file `flights.rs` states the protocol and proves it. The model checker loom tries it
 //! in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
@@ -93,9 +101,9 @@
 //! - **Not told yet**: for the delay of the feed, and at most for `silence` after it broke without
 //!   notice, a new row is turned away, and values are those before the change.
 //! - **Broken**: from the moment at which the process notices that the feed is broken until it
-//!   listens again, no committed row is turned away: gets ask the store. They may join a load, so a
-//!   row may be missing until the loads that began before its commit have ended. Cached values
-//!   serve, as old as the [`time_to_live`](CacheBuilder::time_to_live).
+//!   listens again, no committed row is turned away: gets ask the store. A get may join a load that
+//!   began before the row's commit; then it returns "missing". Once these loads have ended, no get
+//!   does. Cached values serve, as old as the [`time_to_live`](CacheBuilder::time_to_live).
 //! - **One load per key** (3.) holds for each process.
 //!
 //! `tests/cache/replicas.rs` simulates two processes with a feed that breaks, delays, repeats and
@@ -130,18 +138,22 @@
 //!
 //! A rebuild reads all keys of the store into a new filter, while the old one serves. Keys that are
 //! inserted meanwhile go into both. Afterwards, removed keys are turned away. The old filter stays
-//! if the source of the keys fails, if the new filter cannot be built or has no room, or if another
-//! rebuild is running.
+//! if the source of the keys fails, or if the new filter cannot be built or has no room. One
+//! rebuild of a cache runs at a time: `rebuild_now` fails while another one runs.
 //!
 //! The source is a closure that inserts all keys of the store into the [`Keys`] that it gets. It is
-//! called after the rebuild has begun. If there are more keys than the new filter was planned for
-//! ([`Layered`]: more than twice as many), it is called a second time, for a filter with room for a
-//! quarter more.
+//! called after the rebuild has begun. If the store has more keys than the new filter was planned
+//! for, it is called a second time, for a filter with room for a quarter more. (The filter
+//! [`Layered`], whose larger part has no size before it is built, is made anew only for more than
+//! twice the keys.)
 //!
 //! On a schedule, the first rebuild comes at once, or after one interval if the cache [is
 //! ready](Cache::is_ready). The intervals vary by a tenth, so that processes that started
 //! together do not read the store together. After an error or a panic of the source, the next
-//! attempt comes within a second. Then the pauses double, up to the interval.
+//! attempt comes within a second. Then the pauses double, up to the interval. If another rebuild is
+//! running when the schedule's is due, it counts as the schedule's own. A cache that follows a feed
+//! reads all keys once it listens; until then, its schedule waits. So call `follow` before
+//! `rebuild_every`: together they read the store once at the start, and once after each break.
 //!
 #![cfg_attr(not(doctest), doc = include_str!("sources.md"))]
 //!
@@ -158,29 +170,57 @@
 //! load's place of the [`load_limit`](CacheBuilder::load_limit) to others. Only the
 //! [`load_timeout`](CacheBuilder::load_timeout) then ends loads that wait for each other.
 //!
+//! Where gets block, a thread that waits within a loader may run other code: a worker of rayon, in
+//! a `join` or a `par_iter`, takes another job. If that job gets the key that the thread is
+//! loading, it cannot wait for the load below it on the stack. So it loads the row a second time.
+//! If the same happens within that load, it fails with an error that [is a
+//! cycle](LoadError::is_cycle), although no row needs itself. To exclude it, keep waits for the
+//! pool out of loaders, or gets out of the pool.
+//!
 //! A loader may drop a get that it awaits, because of its own timeout, say. The load of that get
 //! goes on. The loader's code continues once its load has its place again.
 //!
 //! # Several processes
 //!
 //! Each process has its own cache, whose filter must learn of the rows that other processes add.
-//! There are three ways:
+//! There are four ways:
 //!
 //! | way | turns a new row away | values |
 //! |---|---|---|
 //! | **A feed** of changes: `LISTEN`/`NOTIFY`, Redis pub/sub, a queue, a table | until the feed tells it | those before the change, until the feed tells it |
-//! | **A `SharedBloom`** (feature `redis`) as the [`filter`](CacheBuilder::filter) | for its interval, 0.1 s by default; while Redis is away, until the filter opens by its `open_above_lag` | as old as the [`time_to_live`](CacheBuilder::time_to_live) |
+//! | **A `SharedSet`** (feature `redis`) as the [`filter`](CacheBuilder::filter), or a `SharedBloom`, which cannot remove keys or grow | for its interval, 0.1 s by default; while Redis is away, until the filter opens by its `open_above_lag`. Rows that come by no process (`psql`): until the set's next rebuild | as old as the [`time_to_live`](CacheBuilder::time_to_live) |
+//! | **A `SharedSet` and a feed** | until the first of the two tells it | those before the change, until the feed tells it |
 //! | **Rebuilds** alone | until the next rebuild | as old as the `time_to_live` |
 //!
-//! Without a feed, a key that another process adds while this one remembers it as missing stays
-//! missing for the [`miss_time_to_live`](CacheBuilder::miss_time_to_live), one minute by default.
-//! Set it to the delay that new rows may have.
+//! Without a feed, one key in a hundred (the false-positive rate) passes the filter before its row
+//! exists. If it is requested then, this process remembers it as missing, and it stays missing for
+//! the [`miss_time_to_live`](CacheBuilder::miss_time_to_live), one minute by default, or until the
+//! next rebuild. So does a row that was removed and is added again. Set the time to the delay that
+//! new rows may have.
 //!
-//! One process fills a shared filter, by `fill_once`, and the others wait: connect it with
-//! `open_until_filled`, and call [`mark_ready`](Cache::mark_ready) at once. The cache is open until
-//! the filter is filled. A `SharedSet` can also be rebuilt, by its own `rebuild`, which all
-//! processes follow; the cache's rebuilds are not needed then. (A rebuild of a cache over a
-//! `SharedBloom` needs a new name of the set, to which all processes change at the same time.)
+//! ## A shared filter
+//!
+//! Call [`mark_ready`](Cache::mark_ready) at once, and then `fill_once` of the cache
+//! (`future::GuardedCache::fill_once`): one process reads the store, and the others wait. The cache
+//! is open until the filter is filled. (A `SharedSet` is open by itself; connect a `SharedBloom`
+//! with `open_until_filled`.)
+//!
+//! A `SharedSet` is rebuilt by its own `rebuild`, which all processes follow, and by `fill_once`
+//! again. It removes the keys that the store has removed, and makes the set larger. The cache's
+//! rebuilds are not needed then. (A rebuild of a cache over a `SharedBloom` needs a new name of the
+//! set, to which all processes change at the same time.)
+//!
+//! ## A shared set and a feed
+//!
+//! Follow a feed with a cache over a `SharedSet`, and let each process call `fill_once` as before.
+//! What Redis delays, the feed tells, and what the feed loses, Redis brings. The feed also tells
+//! changed values. While the set lags, this process still remembers misses, because the feed tells
+//! it of all rows.
+//!
+//! Do not call `mark_ready`: `follow` opens the cache and rebuilds it. That rebuild connects to the
+//! set a second time, and inserts all keys of the store into it. It begins no generation of the
+//! set, and replaces the node in this process: so take the set from
+//! [`guard().filter()`](CacheGuard::filter) for each call, and do not keep it.
 //!
 //! ## The order of a feed
 //!
@@ -310,7 +350,7 @@
 //!
 //! # Features
 //!
-//! Features only add.
+//! A feature adds items; none changes what others do.
 //!
 //! | feature | |
 //! |---|---|

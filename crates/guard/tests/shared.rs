@@ -6,7 +6,7 @@ mod redis_server;
 
 use lanebloom::{BuildError, ConcurrentBloom, WindowedBloom};
 use lanebloom_guard::sync::GuardedCache;
-use lanebloom_guard::{BoxError, CacheGuard, GuardFilter, Keys};
+use lanebloom_guard::{BoxError, CacheGuard, Change, Feed, GuardFilter, Keys};
 use lanebloom_redis::shared::{Filled, SharedBuilder};
 use lanebloom_redis::{Shared, SharedBloom, SharedSet};
 use redis_server::{Redis, Server};
@@ -527,5 +527,76 @@ where
         assert!(!cache.guard().is_open());
         assert_eq!((0..5000).filter(|id| cache.guard().check(id).is_none()).count(), 0);
         assert_eq!(cache.get(&(1 << 50)).await.unwrap(), None);
+    }
+}
+
+/// Two processes over a set, with a feed each. What no process inserts is told by the feed, and
+/// what the feed does not tell comes by the set. The rebuilds of `follow` begin no generation.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_and_a_feed_together_bring_the_rows_of_others() {
+    struct Told(tokio::sync::mpsc::UnboundedReceiver<u64>);
+    impl Feed<u64> for Told {
+        async fn listen(&mut self) -> Result<(), BoxError> {
+            Ok(())
+        }
+        async fn next(&mut self) -> Result<Change<u64>, BoxError> {
+            // 0 is a break without a loss.
+            match self.0.recv().await.ok_or("closed")? {
+                0 => Err("the connection broke".into()),
+                id => Ok(Change::Written(id)),
+            }
+        }
+    }
+    let redis = server!();
+    let store = Arc::new(Mutex::new(BTreeSet::from_iter(1..3000_u64)));
+    let all = || {
+        let store = Arc::clone(&store);
+        async move |keys: &mut Keys<'_, u64>| {
+            let ids: Vec<u64> = store.lock().unwrap().iter().copied().collect();
+            Ok(keys.insert_all(ids)?)
+        }
+    };
+    let processes = [(); 2].map(|()| {
+        let (client, store) = (redis.client(), Arc::clone(&store));
+        let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(10_000);
+        let builder = builder
+            .filter(move |keys| -> Result<_, BoxError> { Ok(often("ids").connect_set(client.clone(), keys, build)?) });
+        let read = move |id| std::future::ready(Ok::<_, Infallible>(store.lock().unwrap().get(&id).copied()));
+        let cache = builder.build(read).unwrap();
+        let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+        let following = tokio::spawn(cache.follow(Told(told), PATIENCE * 100, all()));
+        (cache, tell, following)
+    });
+    for (cache, ..) in &processes {
+        cache.fill_once(PATIENCE, all()).await.unwrap();
+    }
+    let is_closed = || processes.iter().all(|(cache, ..)| !cache.guard().is_open());
+    wait_until("both are closed", is_closed);
+    let add = |id| assert!(store.lock().unwrap().insert(id));
+    // By the feed alone, by the set alone.
+    add(5000);
+    processes.iter().for_each(|(_, tell, _)| tell.send(5000).unwrap());
+    add(5001);
+    processes[0].0.insert(&5001);
+    for id in [5000, 5001] {
+        for (cache, ..) in &processes {
+            wait_until("the key has come", || cache.guard().check(&id).is_some());
+            assert_eq!(cache.get(&id).await.unwrap(), Some(id));
+        }
+    }
+    // After a break, and a row that nobody tells.
+    add(5002);
+    let rebuilds = processes[1].0.stats().rebuilds;
+    processes[1].1.send(0).unwrap();
+    wait_until("it has read the store again", || {
+        processes[1].0.stats().rebuilds > rebuilds
+    });
+    wait_until("both are closed", is_closed);
+    for (cache, _, following) in &processes {
+        wait_until("the key has come", || cache.guard().check(&5002).is_some());
+        assert_eq!(cache.get(&5002).await.unwrap(), Some(5002));
+        assert_eq!(cache.guard().filter().generation(), 0);
+        assert_eq!((1..3000).filter(|id| cache.guard().check(id).is_none()).count(), 0);
+        following.abort();
     }
 }

@@ -161,9 +161,11 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
-    /// let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(vec![0; id as usize]));
-    /// let builder = GuardedCache::<u64, Vec<u8>>::builder().capacity(1000);
-    /// let cache = builder.weigher(|_, image| image.len() as u32).build_blocking(read)?;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(vec![0; id as usize]));
+    /// let cache = GuardedCache::<u64, Vec<u8>>::builder()
+    ///     .capacity(1000)
+    ///     .weigher(|_, image| image.len() as u32)
+    ///     .build_blocking(read)?;
     /// cache.insert_batch(&[10, 5000]);
     /// for _ in 0..2 {
     ///     assert_eq!(cache.get(&5000)?.map(|image| image.len()), Some(5000));
@@ -394,8 +396,9 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
         self
     }
 
-    /// How long a key is remembered as missing. This matters for rows that other processes add:
-    /// this process may report them missing for this time.
+    /// How long a key is remembered as missing. This matters for rows that [other
+    /// processes](crate#several-processes) add: this process may report them missing for this time,
+    /// if their keys passed the closed filter before they existed.
     pub fn miss_time_to_live(mut self, time: Duration) -> Self {
         self.options.miss_time_to_live = time;
         self
@@ -442,7 +445,11 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// an error, which is not cached. A call of `load_many` is one load.
     ///
     /// - If gets are awaited, the loader's future is dropped, and the next get begins a new load.
-    ///   The runtime needs `enable_time`.
+    ///   The runtime needs `enable_time`. In tests with tokio's paused clock, the clock moves to
+    ///   the timeout as soon as all tasks are idle, and a load that waits for a thread of your own
+    ///   ends at once: load by `spawn_blocking`, for which the clock waits, or set no timeout
+    ///   there. The clock of [`time_to_live`](Self::time_to_live) is another one, which tokio does
+    ///   not move.
     /// - If gets block, the cache cannot end the thread that runs the loader. The timeout ends the
     ///   wait for a place, and the waits of the gets that joined the load. The get that runs the
     ///   loader returns when the loader does, and its row is cached. Until then, further gets join

@@ -51,8 +51,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 macro_rules! fill_once {
     ($filter:ident) => {
         impl<K: Key + ?Sized, V: Value, H: KeyHasher + Send + Sync + 'static> future::GuardedCache<K, V, $filter<H>> {
-            /// Fills the shared filter, unless a process has filled it: the server lets one of them
-            /// run its `source`, which inserts all keys of the store, and the others wait. It is the
+            /// Fills the shared filter, unless a process has filled it: the server lets one of
+            /// them run its `source`, which inserts all keys of the store, and the others wait. It
+            /// is the
             #[doc = concat!("`fill_once` of [`", stringify!($filter), "`], with a source as that of ")]
             /// [`follow`](Self::follow) and [`rebuild_every`](Self::rebuild_every), so one function
             /// serves all three.

@@ -82,7 +82,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
     ///
     /// A feed that says nothing for the time of `silence` counts as broken, because its server may
     /// be frozen: so it must tell [`Change::Alive`] more often than that. It removes no keys from
-    /// the filter: for that, run [`rebuild_every`](Self::rebuild_every) too.
+    /// the filter: for that, call [`rebuild_every`](Self::rebuild_every) afterwards, whose first
+    /// rebuild is the one of this call.
     ///
     /// # Panics
     ///

@@ -184,15 +184,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         })
     }
 
-    /// The rebuild that serves as the one of a schedule, which was due at `due`: one that ended since
-    /// then, whoever began it. It has read the store at about the same time.
+    /// The rebuild that serves as the one of a schedule, which was due at `due`: one that ended
+    /// since then, whoever began it. It has read the store at about the same time.
     pub(super) fn rebuilt_since(&self, due: Instant) -> Option<Rebuilt> {
         let (at, rebuilt) = self.history().last?;
         (at >= due).then_some(rebuilt)
     }
 
-    /// Whether a feed is followed that does not listen yet. A rebuild would not close the cache, and
-    /// the feed rebuilds it once it listens.
+    /// Whether a feed is followed that does not listen yet. A rebuild would not close the cache,
+    /// and the feed rebuilds it once it listens.
     pub(super) fn is_unheard(&self) -> bool {
         self.history().is_unheard
     }
