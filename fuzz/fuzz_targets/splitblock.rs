@@ -35,16 +35,17 @@ fn parquet(bytes: &[u8]) {
     assert_eq!(Header::parse(&bytes[..start]).unwrap(), header);
     assert!(Header::parse(&bytes[..start - 1]).unwrap_err().is_truncated());
     let exact = SplitBlockBloom::from_parquet(bytes);
-    assert_eq!(exact.is_ok(), bytes.len() == start + len);
     match SplitBlockBloom::from_parquet_prefix(bytes) {
         Ok((filter, rest)) => {
-            assert_eq!(rest, &bytes[start + len..]);
+            assert_eq!(exact.is_ok(), rest.is_empty());
+            // The part of a block that some writers leave at the end.
+            assert!(bytes.len() - rest.len() - (start + len) < 32);
             assert_eq!(filter.blocks(), header.blocks());
             let written = filter.to_parquet().unwrap();
             assert!(SplitBlockBloom::from_parquet(&written).unwrap() == filter);
             used(filter, &bytes[start..][..len]);
         }
-        Err(error) => assert!(error.is_truncated() && bytes.len() < start + len, "{error}"),
+        Err(error) => assert!(error.is_truncated() && bytes.len() < start + len + 32, "{error}"),
     }
 }
 

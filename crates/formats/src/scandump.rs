@@ -16,6 +16,10 @@ const FIRST: i64 = 1;
 /// The most bytes in a chunk of the module.
 const CHUNK_BYTES: usize = 16 << 20;
 
+/// The error for a dump that has the form of fakeredis instead of the module's.
+pub(crate) const OF_FAKEREDIS: &str =
+    "the dump is of fakeredis for Python, which has a format of its own: only fakeredis loads it";
+
 /// A filter that Redis dumps in chunks: [`RedisBloom`](crate::RedisBloom),
 /// [`RedisCuckoo`](crate::RedisCuckoo). Sealed.
 ///

@@ -15,7 +15,7 @@
 //! | `INT32` (also of 8 and 16 bits: Parquet stores them as `INT32`), `DATE`, `TIME` in ms | `i32`, `u32` |
 //! | `INT64`, `TIMESTAMP`, `TIME` in µs or ns | `i64`, `u64` |
 //! | `INT96` | `[u8; 12]`, or `(u64, u32)`: nanoseconds of the day, Julian day |
-//! | `FLOAT`, `DOUBLE` | `x.to_bits()`. Parquet distinguishes 0.0 from -0.0, and each NaN |
+//! | `FLOAT`, `DOUBLE` | `x.to_bits()`. Parquet distinguishes 0.0 from -0.0 ([`insert_both_zeros`](SplitBlockBloom::insert_both_zeros)), and each NaN |
 //! | `BYTE_ARRAY`, strings, decimals in bytes | `[u8]`, `str` |
 //! | `FIXED_LEN_BYTE_ARRAY`, UUID, `FLOAT16` | `[u8; N]`, `[u8]` |
 //! | `BOOLEAN` | has no filter in Parquet |
@@ -168,10 +168,13 @@ impl SplitBlockBloom {
         Self::new(sizing::blocks(keys, false_positive_rate)?, keys)
     }
 
-    /// A filter of the size that Parquet's libraries choose for this number of distinct values: by
-    /// `-8 keys / ln(1 - rate^(1/8))` bits, raised to a power of two, from 32 bytes to 128 MiB.
+    /// A filter of the size that parquet-java (Spark, Hadoop) chooses for this number of distinct
+    /// values: `-8 keys / ln(1 - rate^(1/8))` bits, raised to a power of two, from 32 bytes to 128
+    /// MiB.
     ///
-    /// The formula leaves out that keys are not spread evenly, and the limit takes no notice of the
+    /// Arrow C++, parquet-rs and pymilvus choose the same size, except that parquet-java rounds in
+    /// a way of its own before: from 64 bytes to 64 KiB, it takes twice the bytes for some numbers
+    /// of keys, and half of them for a few. The formula leaves out that keys are not spread evenly, and the limit takes no notice of the
     /// rate. So ask [`false_positive_rate_at`](lanebloom::Filter::false_positive_rate_at), or use
     /// [`with_parquet_rate`](Self::with_parquet_rate).
     ///
@@ -272,6 +275,38 @@ sets! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(b
 "The answer is `false` for a key that is there, and by chance for a new one, at the false-positive rate. If \
 several threads race to insert a new key, **at least** one of them gets `true`, and several may: do not take it \
 for a claim. `false` ends in an `Acquire`, like a lookup's `true`." }
+
+/// Floats, whose zeros are two keys.
+impl SplitBlockBloom {
+    /// Inserts 0.0 and -0.0 if one of them may be in the filter, as `f32` and as `f64`; returns
+    /// whether it changed the filter. A writer calls it after the values of a column of `FLOAT` or
+    /// `DOUBLE`.
+    ///
+    /// The two zeros are equal numbers with different bytes, and so Parquet hashes them as two
+    /// keys. Readers that ask for one of them lose the rows of the other: DataFusion 55, Spark 4.3
+    /// and hyparquet 1.33 do, DuckDB 2.0 asks for both.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert(&1.5_f64.to_bits());
+    /// assert!(!filter.insert_both_zeros());
+    /// filter.insert(&(-0.0_f64).to_bits());
+    /// assert!(filter.insert_both_zeros() && filter.contains(&0.0_f64.to_bits()));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_both_zeros(&self) -> bool {
+        let mut changed = false;
+        for zeros in [
+            [0.0_f32, -0.0].map(|zero| hash(&zero.to_bits())),
+            [0.0_f64, -0.0].map(|zero| hash(&zero.to_bits())),
+        ] {
+            if zeros.iter().any(|zero| self.contains_hash(*zero)) {
+                changed |= self.insert_hashes(&zeros) > 0;
+            }
+        }
+        changed
+    }
+}
 
 /// Inserts without atomics, for exclusive access.
 impl SplitBlockBloom {

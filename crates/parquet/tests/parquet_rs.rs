@@ -130,9 +130,10 @@ fn filters_of_bytes_are_the_same_to_the_byte() {
     });
 }
 
+/// parquet-rs omits parquet-java's rounding, which has an effect up to 64 KiB.
 #[test]
-fn sizes_are_parquets() {
-    let mut sizes = HashSet::new();
+fn sizes_are_those_of_parquet_rs_but_for_small_filters() {
+    let (mut sizes, mut cases, mut others) = (HashSet::new(), 0, 0);
     let rates = [
         1e-9, 1e-6, 1e-4, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.9, 0.99, 0.9999,
     ];
@@ -144,10 +145,16 @@ fn sizes_are_parquets() {
         for rate in rates {
             let theirs = 32 * Sbbf::new_with_ndv_fpp(keys as u64, rate).unwrap().num_blocks();
             let ours = SplitBlockBloom::with_parquet_size(keys, rate).unwrap().memory_bytes();
-            assert_eq!(ours, theirs, "{keys} keys, {rate}");
+            if ours != theirs {
+                let is_rounded = ours <= 64 << 10 && (ours == 2 * theirs || 2 * ours == theirs);
+                assert!(is_rounded, "{keys} keys, {rate}: {ours} bytes, {theirs} by parquet-rs");
+                others += 1;
+            }
             sizes.insert(ours);
+            cases += 1;
         }
     }
+    assert!(others > 0 && 10 * others < cases, "{others} of {cases}");
     assert!(
         sizes.contains(&32) && sizes.contains(&MAX_FORMAT_BYTES) && sizes.len() > 20,
         "{sizes:?}"
@@ -155,7 +162,7 @@ fn sizes_are_parquets() {
     // The number of keys at which each size ends, and the next.
     for rate in rates {
         let size = |keys: usize| SplitBlockBloom::with_parquet_size(keys, rate).unwrap().memory_bytes();
-        for bytes in (6..=18).map(|shift| 1_usize << shift) {
+        for bytes in (17..=20).map(|shift| 1_usize << shift) {
             let (mut enough, mut too_many) = (0, 16 * bytes);
             while too_many - enough > 1 {
                 let middle = (enough + too_many) / 2;
@@ -165,7 +172,10 @@ fn sizes_are_parquets() {
                     too_many = middle;
                 }
             }
-            assert!(size(enough) <= bytes && size(too_many) > bytes, "{rate}, {bytes} bytes");
+            assert!(
+                size(enough - 32) <= bytes && size(too_many + 32) > bytes,
+                "{rate}, {bytes} bytes"
+            );
         }
     }
 }

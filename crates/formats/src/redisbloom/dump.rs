@@ -18,7 +18,7 @@ use super::layout::{LayerLayout, TIGHTENING, bits_per_key, hash_functions, optio
 use super::{BloomLayer, LoadChunks, Loader, RedisBloom};
 use crate::error::ReadError;
 use crate::flat::LINE_BYTES;
-use crate::scandump::sealed::Chain;
+use crate::scandump::{OF_FAKEREDIS, sealed::Chain};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -167,6 +167,25 @@ fn parse_layer(numbers: &mut Numbers, most_rate: f64) -> Result<(LayerLayout, u6
     Ok((layout, items))
 }
 
+/// Whether bytes are a dump of fakeredis for Python: the `ExpandingBloomFilter` of pyprobables.
+///
+/// It has the bits of each filter after 8 bytes, and ends in the number of filters, the capacity of
+/// each, the number of keys (`u64`), and the rate (`f32`).
+fn is_of_fakeredis(bytes: &[u8]) -> bool {
+    let Some((filters, end)) = bytes.split_last_chunk::<28>() else {
+        return false;
+    };
+    let mut end = Numbers(end);
+    let (count, capacity, _) = (end.u64(), end.u64(), end.u64());
+    let rate = f64::from(f32::from_bits(end.u32()));
+    if BuildError::check_rate(rate).is_err() || (filters.len() as u64).checked_rem(count) != Some(0) {
+        return false;
+    }
+    let expected = 8.0 + capacity as f64 * bits_per_key(rate) / 8.0;
+    // The last byte of a filter may have fewer bits.
+    (-0.01..1.01).contains(&(filters.len() as f64 / count as f64 - expected))
+}
+
 /// RedisBloom's dump.
 impl RedisBloom {
     /// The filter with these replies of `BF.SCANDUMP`, in order, as
@@ -218,7 +237,10 @@ impl Chain for RedisBloom {
     const UNIT: usize = 8;
 
     fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, ReadError> {
-        let header = Header::parse(header, max_bytes)?;
+        let header = Header::parse(header, max_bytes).map_err(|error| match is_of_fakeredis(header) {
+            true => ReadError::invalid(OF_FAKEREDIS),
+            false => error,
+        })?;
         let mut filter = Self {
             layers: Vec::new(),
             options: header.options,

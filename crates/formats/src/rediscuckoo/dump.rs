@@ -15,7 +15,7 @@
 use super::{RedisCuckoo, Settings};
 use crate::error::ReadError;
 use crate::scandump::sealed::Chain;
-use crate::scandump::{LoadChunks, Loader};
+use crate::scandump::{LoadChunks, Loader, OF_FAKEREDIS};
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::internal::as_chunks;
@@ -81,13 +81,29 @@ impl RedisCuckoo {
     }
 }
 
+/// Whether bytes are a dump of fakeredis for Python: the `CountingCuckooFilter` of pyprobables.
+///
+/// It has 8 bytes for each slot, and ends in the slots of a bucket and the iterations (`u32`).
+fn is_of_fakeredis(bytes: &[u8]) -> bool {
+    let Some((slots, end)) = bytes.split_last_chunk::<8>() else {
+        return false;
+    };
+    let end = u64::from_le_bytes(*end);
+    let (bucket_size, iterations) = (end & u64::from(u32::MAX), end >> 32);
+    let is_small = |number| (1..=u64::from(u16::MAX)).contains(&number);
+    is_small(bucket_size) && is_small(iterations) && !slots.is_empty() && slots.len() as u64 % (8 * bucket_size) == 0
+}
+
 impl Chain for RedisCuckoo {
     const UNIT: usize = 1;
 
     fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, ReadError> {
         let Ok(header) = <&[u8; HEADER]>::try_from(header) else {
             let problem = format!("the header has {} bytes, not {HEADER}", header.len());
-            return Err(ReadError::invalid(problem));
+            return Err(match is_of_fakeredis(header) {
+                true => ReadError::invalid(OF_FAKEREDIS),
+                false => ReadError::invalid(problem),
+            });
         };
         let (longs, shorts) = header.split_at(32);
         let long = |i: usize| u64::from_le_bytes(as_chunks(longs).0[i]);

@@ -27,6 +27,8 @@ use lanebloom::internal::{acquire_if, as_chunks};
 pub struct Header {
     header_bytes: usize,
     bitset_bytes: usize,
+    /// Bytes after the last whole block, which belong to the filter and are not used.
+    unused_bytes: usize,
 }
 
 impl Header {
@@ -64,10 +66,15 @@ impl Header {
         let size = size.ok_or_else(|| ReadError::invalid("the filter's header has no number of bytes"))?;
         let bytes = usize::try_from(size).ok().filter(|bytes| *bytes <= i32::MAX as usize);
         let bytes = bytes.ok_or_else(|| ReadError::invalid(format!("the filter's header says {size} bytes")))?;
-        whole_blocks(bytes)?;
+        // parquet-java writes any number of bytes that its option `max.bytes` names, and uses the
+        // whole blocks.
+        let unused_bytes = bytes % BLOCK_BYTES;
+        whole_blocks(bytes - unused_bytes)
+            .map_err(|_| ReadError::invalid(format!("{bytes} bytes are less than a block of {BLOCK_BYTES} bytes")))?;
         Ok(Self {
             header_bytes: thrift.at,
-            bitset_bytes: bytes,
+            bitset_bytes: bytes - unused_bytes,
+            unused_bytes,
         })
     }
 
@@ -77,7 +84,10 @@ impl Header {
         self.header_bytes
     }
 
-    /// The bytes of the bitset, which follows.
+    /// The bytes of the bitset, which follows: whole blocks.
+    ///
+    /// A file may have up to 31 bytes more, which are not used: parquet-java writes such filters
+    /// with its option `parquet.bloom.filter.max.bytes`.
     #[must_use]
     pub fn bitset_bytes(&self) -> usize {
         self.bitset_bytes
@@ -90,7 +100,7 @@ impl Header {
     }
 }
 
-/// What a Milvus filter says beside its bits: the envelope "MBF1" of `bloom_match`.
+/// What a Milvus filter says beside its bits: the envelope "MBF1" of `membership_match`.
 ///
 /// ```
 /// use lanebloom_formats::SplitBlockBloom;
@@ -168,12 +178,12 @@ impl SplitBlockBloom {
         Ok(bytes)
     }
 
-    /// What Milvus takes in `bloom_match`: its envelope, and the bitset.
+    /// What Milvus takes in `membership_match`: its envelope, and the bitset.
     ///
     /// # Errors
     ///
     /// If the number of blocks is not a power of two, or the bitset is larger than 128 MiB
-    /// ([`MAX_FORMAT_BYTES`]). [`with_parquet_size`](Self::with_parquet_size) makes one that fits.
+    /// ([`MAX_FORMAT_BYTES`]). [`with_parquet_rate`](Self::with_parquet_rate) makes one that fits.
     pub fn to_mbf1(&self, says: Milvus) -> Result<Vec<u8>, BuildError> {
         self.check_format_size()?;
         if !self.blocks().is_power_of_two() {
@@ -255,13 +265,12 @@ impl SplitBlockBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_parquet(bytes: &[u8]) -> Result<Self, ReadError> {
-        let header = Header::parse(bytes)?;
-        let (bitset, rest) = split(bytes, header.header_bytes, header.bitset_bytes)?;
+        let (header, bitset, rest) = file_parts(bytes)?;
         if !rest.is_empty() {
             return Err(ReadError::invalid(format!(
                 "the filter's header says {} + {} bytes, and there are {}",
                 header.header_bytes,
-                header.bitset_bytes,
+                header.bitset_bytes + header.unused_bytes,
                 bytes.len()
             )));
         }
@@ -284,8 +293,7 @@ impl SplitBlockBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_parquet_prefix(bytes: &[u8]) -> Result<(Self, &[u8]), ReadError> {
-        let header = Header::parse(bytes)?;
-        let (bitset, rest) = split(bytes, header.header_bytes, header.bitset_bytes)?;
+        let (_, bitset, rest) = file_parts(bytes)?;
         Ok((Self::from_bitset(bitset)?, rest))
     }
 
@@ -327,6 +335,13 @@ impl SplitBlockBloom {
         };
         Ok((Self::from_bitset(bitset)?, says))
     }
+}
+
+/// The header, the blocks and the rest of a file from a filter on.
+fn file_parts(bytes: &[u8]) -> Result<(Header, &[u8], &[u8]), ReadError> {
+    let header = Header::parse(bytes)?;
+    let (bitset, rest) = split(bytes, header.header_bytes, header.bitset_bytes + header.unused_bytes)?;
+    Ok((header, &bitset[..header.bitset_bytes], rest))
 }
 
 /// The blocks of this number of bytes.

@@ -76,8 +76,12 @@ pub(super) fn blocks(keys: usize, rate_wanted: f64) -> Result<usize, BuildError>
     Ok((blocks as usize + usize::from(blocks > (blocks as usize) as f64)).max(1))
 }
 
-/// The bytes by the formula of Parquet's libraries, `-8 keys / ln(1 - rate^(1/8))` bits, raised to
-/// a power of two.
+/// The bytes that parquet-java chooses: those of `-8 keys / ln(1 - rate^(1/8))` bits, raised to a
+/// power of two.
+///
+/// parquet-java adds 255 bits and clears one bit of the sum, the 256, which does not make whole
+/// blocks. So the size may be twice the size of the formula, or half of it: for 211 of 3,200 small
+/// numbers of keys and rates. Arrow C++, parquet-rs and pymilvus omit this step.
 pub(super) fn parquet_bytes(keys: usize, rate: f64) -> Result<usize, BuildError> {
     BuildError::check_rate(rate)?;
     // The eighth root by Newton's steps from above.
@@ -87,7 +91,8 @@ pub(super) fn parquet_bytes(keys: usize, rate: f64) -> Result<usize, BuildError>
         root -= (seventh * root - rate) / (8.0 * seventh);
     }
     let bits = -8.0 * keys as f64 / ln(Twofold::new(1.0 - root));
-    let bytes = (bits / 8.0).min(MAX_FORMAT_BYTES as f64) as usize;
+    let bits = bits.min(8.0 * MAX_FORMAT_BYTES as f64) as usize;
+    let bytes = ((bits + 255) & !256) / 8;
     Ok(bytes.clamp(MIN_FORMAT_BYTES, MAX_FORMAT_BYTES).next_power_of_two())
 }
 
@@ -159,11 +164,34 @@ mod tests {
         assert!(super::blocks(usize::MAX, 1e-9).is_err());
     }
 
-    /// 9681.5 and 14607697.5 bits by the formula in Python.
+    /// Sizes that parquet-java 1.17.0 chose, the jar of PySpark 4.3.0: `getBitsetSize` of a filter
+    /// of `optimalNumOfBits` bits.
     #[test]
-    fn the_formula_of_parquets_libraries() {
-        assert_eq!(parquet_bytes(1000, 0.01).unwrap(), 2048);
-        assert_eq!(parquet_bytes(1_000_000, 1e-3).unwrap(), 2 << 20);
+    fn sizes_of_parquet_java() {
+        for (keys, rate, bytes) in [
+            // By the formula alone: half of these bytes.
+            (126, 0.001, 512),
+            (251, 0.03, 512),
+            (280, 0.001, 1024),
+            (647, 0.9999, 128),
+            (2119, 0.03, 4096),
+            (2500, 0.5, 2048),
+            (3881, 0.02, 8192),
+            // By the formula alone: twice these bytes.
+            (162, 0.5, 64),
+            (372, 0.005, 512),
+            (1062, 0.03, 1024),
+            (1457, 0.9999, 128),
+            (3892, 0.02, 4096),
+            // The same bytes by both.
+            (1, 1e-9, 32),
+            (1000, 0.01, 2048),
+            (1_000_000, 0.001, 2 << 20),
+            (30_000_007, 0.01, 64 << 20),
+            (1_000_000_001, 0.01, 128 << 20),
+        ] {
+            assert_eq!(parquet_bytes(keys, rate).unwrap(), bytes, "{keys} keys, {rate}");
+        }
         assert_eq!(parquet_bytes(0, 0.5).unwrap(), 32);
         assert_eq!(parquet_bytes(usize::MAX, 1e-9).unwrap(), 128 << 20);
     }

@@ -1,6 +1,8 @@
 //! `RedisBloom` without a server: values that the real module made, a plain model of the module,
 //! and invalid dumps. `redisbloom_module.rs` asks the module itself.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use lanebloom_formats::redisbloom::{LayerInfo, Loader, RedisBloom};
 use lanebloom_formats::{ReadError, RedisBloomInsertError};
 use lanebloom_tests::{number, panic_message, places_differ};
@@ -733,6 +735,23 @@ fn chunks_out_of_order_are_errors() {
     }
     assert!(loader.load(0, &[]).is_err());
     assert!(loader.finish().unwrap() == load(&replies, MIB).unwrap());
+}
+
+/// Dumps that fakeredis 2.41.0 made (pyprobables 0.7.0): 3 keys of at most 10 at 0.1, and 40 keys
+/// in filters of 4 at 0.001.
+#[test]
+fn a_dump_of_fakeredis_is_called_one() {
+    let small = "AwAAAAAAAADAAQIGGEABAAAAAAAAAAoAAAAAAAAAAwAAAAAAAADNzMw9";
+    let grown = "BAAAAAAAAAAuFp9K5TLZAQQAAAAAAAAAVC6HxyLRrQIEAAAAAAAAANf7+WjxaDQCBAAAAAAAAACHx+PlMkw2AgQAAAAAAAAA\
+         eOnxeGixzQMEAAAAAAAAAAQG1/+/nwoABAAAAAAAAAB+PotAYHD9AwQAAAAAAAAAMkjh5ecmkwEEAAAAAAAAAFa/XjqdGp0C\
+         BAAAAAAAAABsIpWbmZ1OAwoAAAAAAAAABAAAAAAAAAAoAAAAAAAAAG8Sgzo=";
+    let message = "the dump is of fakeredis for Python, which has a format of its own: only fakeredis loads it";
+    for dump in [small, grown].map(|dump| STANDARD.decode(dump).unwrap()) {
+        assert_error(&[(1, dump.clone()), (0, vec![])], message);
+        // A damaged one is just no header.
+        let error = load(&[(1, dump[1..].to_vec())], MIB).unwrap_err().to_string();
+        assert_ne!(error, message);
+    }
 }
 
 /// Every field of the header, each with what it cannot be; the first filter's fields begin at byte

@@ -253,6 +253,20 @@ fn what_is_no_dump_is_refused_with_the_reason() {
     assert!(loader.is_complete() && loader.finish().unwrap() == filter);
 }
 
+/// A dump of fakeredis 2.41.0 (pyprobables 0.7.0): one key in 2 buckets of 2 slots.
+#[test]
+fn a_dump_of_fakeredis_is_called_one() {
+    let dump = [&[0x8a, 0xfd, 1, 0x86, 1][..], &[0; 27], &[2, 0, 0, 0, 20, 0, 0, 0]].concat();
+    let error = |dump: &[u8]| {
+        RedisCuckoo::from_scandump([(1, dump)], 1 << 20)
+            .unwrap_err()
+            .to_string()
+    };
+    let message = "the dump is of fakeredis for Python, which has a format of its own: only fakeredis loads it";
+    assert_eq!(error(&dump), message);
+    assert_eq!(error(&dump[1..]), "the header has 39 bytes, not 38");
+}
+
 /// A filter of `max_bytes` is read, and grows to `max_bytes`, but not beyond.
 #[test]
 fn max_bytes_is_the_most() {

@@ -1,7 +1,7 @@
 //! Bytes that are no split-block filter: whatever they are, reading ends in an error that says so.
 
 use lanebloom_formats::splitblock::{Header, Milvus};
-use lanebloom_formats::{ReadError, SplitBlockBloom};
+use lanebloom_formats::{ReadError, SplitBlockBloom, SplitBlockView};
 
 fn problem<T>(read: Result<T, ReadError>) -> String {
     match read {
@@ -41,6 +41,36 @@ fn a_header_that_contradicts_the_length_is_refused() {
     assert_eq!(rest.len(), 512);
 }
 
+/// parquet-java with `parquet.bloom.filter.max.bytes=10000` writes 10,000 bytes, and uses 312 blocks
+/// of them.
+#[test]
+fn a_part_of_a_block_at_the_end_is_not_used() {
+    let filter = SplitBlockBloom::with_bytes(312 * 32).unwrap();
+    filter.insert_all(0..500_i64);
+    let file = [&header(&[], &[0xa0, 0x9c, 0x01]), &filter.to_bitset()[..], &[0xff; 16]].concat();
+    let parsed = Header::parse(&file).unwrap();
+    assert_eq!((parsed.blocks(), parsed.bitset_bytes()), (312, 9984));
+    assert_eq!(SplitBlockBloom::from_parquet(&file).unwrap(), filter);
+    let bitset = &file[parsed.header_bytes()..][..parsed.bitset_bytes()];
+    assert!(SplitBlockView::new(bitset).unwrap().contains(&7_i64));
+    // The length is that of the file.
+    let whole = file.len();
+    for len in [whole - 1, whole - 16] {
+        assert!(SplitBlockBloom::from_parquet(&file[..len]).unwrap_err().is_truncated());
+    }
+    let longer = [&file[..], b"more"].concat();
+    assert_eq!(
+        problem(SplitBlockBloom::from_parquet(&longer)),
+        format!(
+            "the filter's header says {} + 10000 bytes, and there are {}",
+            whole - 10_000,
+            whole + 4
+        )
+    );
+    let (read, rest) = SplitBlockBloom::from_parquet_prefix(&longer).unwrap();
+    assert_eq!((read, rest), (filter, &b"more"[..]));
+}
+
 #[test]
 fn a_rate_is_kept_or_refused() {
     let sizes = [0, 1, 1000, 100_000, 1_000_000, 40_000_000];
@@ -76,8 +106,8 @@ fn headers_that_are_none_are_errors() {
     let most = parse(&[], &[0xc0, 0xff, 0xff, 0xff, 0x0f]).unwrap();
     assert_eq!(most.bitset_bytes(), (1 << 31) - 32);
     for (size, text) in [
-        (&[0_u8][..], "0 bytes are not a whole number of"),
-        (&[0x20], "16 bytes are not a whole number of"),
+        (&[0_u8][..], "0 bytes are less than a block of 32 bytes"),
+        (&[0x20], "16 bytes are less than a block of 32 bytes"),
         (&[0x3f], "the filter's header says -32 bytes"),
         (
             &[0x80, 0x80, 0x80, 0x80, 0x10],

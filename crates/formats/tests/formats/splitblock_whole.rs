@@ -293,3 +293,30 @@ fn a_filter_is_overfull_when_its_rate_is_above_the_promise() {
     let read = |keys| SplitBlockBloom::from_bitset(&of(1000, &numbers(1, keys)).to_bitset()).unwrap();
     assert!(!read(24_000).is_overfull() && read(26_000).is_overfull());
 }
+
+/// Each zero brings the other one, as `f32` and as `f64`; other keys bring none.
+#[test]
+fn a_zero_brings_the_other_one() {
+    let both = |filter: &SplitBlockBloom, zeros: [&dyn Fn(&SplitBlockBloom) -> bool; 2]| zeros.map(|zero| zero(filter));
+    for (minus, wide) in [(false, false), (false, true), (true, false), (true, true)] {
+        let filter = SplitBlockBloom::with_capacity(1000, 1e-6).unwrap();
+        filter.insert_all(1..100_u32);
+        filter.insert(&f64::NAN.to_bits());
+        assert!(!filter.insert_both_zeros());
+        let zero = if minus { -0.0 } else { 0.0 };
+        match wide {
+            true => filter.insert(&f64::to_bits(zero)),
+            false => filter.insert(&(zero as f32).to_bits()),
+        };
+        assert!(filter.insert_both_zeros() && !filter.insert_both_zeros());
+        let doubles = both(
+            &filter,
+            [&|f| f.contains(&0_u64), &|f| f.contains(&(-0.0_f64).to_bits())],
+        );
+        let floats = both(
+            &filter,
+            [&|f| f.contains(&0_u32), &|f| f.contains(&(-0.0_f32).to_bits())],
+        );
+        assert_eq!((doubles, floats), ([wide; 2], [!wide; 2]));
+    }
+}
