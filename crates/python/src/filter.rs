@@ -159,7 +159,8 @@ pub(crate) struct GuavaBloomFilter;
 /// (True, 2)
 /// >>> 17 in SparkBloomFilter.from_bytes(f.to_bytes())
 /// True
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+// (`dict`: lanebloom.spark notes there what a filter was built of.)
+#[pyclass(extends = Filter, frozen, dict, module = "lanebloom")]
 pub(crate) struct SparkBloomFilter;
 
 /// The filter of Parquet files, bit for bit: split blocks and XXH64.

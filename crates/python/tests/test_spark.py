@@ -19,7 +19,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 from pyspark.sql import SparkSession, functions as F, types as T  # noqa: E402
 
-from lanebloom import SparkBloomFilter  # noqa: E402
+from lanebloom import BloomFilter, SparkBloomFilter  # noqa: E402
 from lanebloom import spark as bloom  # noqa: E402
 from test_recipes import recipe  # noqa: E402
 
@@ -120,15 +120,19 @@ def test_other_types_are_errors_and_their_hashes_are_keys(spark):
     df = spark.range(100).select(
         F.col("id").cast("double").alias("x"),
         F.expr("date_add(date '2024-01-01', cast(id as int))").alias("day"),
+        F.col("id").cast("decimal(9,2)").alias("price"),
         F.array("id").alias("list"),
         F.col("id").cast("string").cast("binary").alias("bytes"),
     )
-    f = bloom.build(spark.range(10), "id")
-    for column in "x", "day", "list", "bytes":
+    loaded = SparkBloomFilter.from_bytes(bloom.build(spark.range(10), "id").to_bytes())
+    for column in "x", "day", "price", "list", "bytes":
         with pytest.raises(TypeError, match=rf"column {column} is .*: pass xxhash64\({column}\) to build and to maybe_in"):
             bloom.build(df, column)
-        with pytest.raises(Exception, match="integers, strings and bytes only|DATATYPE_MISMATCH"):
-            df.filter(bloom.maybe_in(f, column)).collect()
+        # (Spark itself casts no array and no binary to a bigint.)
+        message = rf"maybe_in: column {column} is .*: pass xxhash64\({column}\) to build|DATATYPE_MISMATCH.*(ARRAY|BINARY)"
+        with pytest.raises(Exception, match=message) as raised:
+            df.filter(bloom.maybe_in(loaded, column)).collect()
+        assert "UNIX_DATE" not in str(raised.value) and "Traceback" not in str(raised.value)
     key = F.xxhash64("day")
     f = bloom.build(df.filter("x < 10"), key, expected=1000, rate=1e-6)
     assert df.filter(bloom.maybe_in(f, key)).count() == 10
@@ -217,15 +221,122 @@ def test_joins_that_would_lose_rows_or_compare_hashes_of_two_types_are_refused(s
         bloom.join(large.drop("id").withColumn("id", F.lit(1)), small.drop("id").withColumn("id", F.lit(1)), ["id", "n"])
     with pytest.raises(TypeError, match="equal values may have different hashes"):
         bloom.join(spark.range(3).select(F.array("id").alias("l")), spark.range(3).select(F.array("id").alias("l")), "l")
-    if version(spark) >= (4, 0):
-        text = spark.createDataFrame([("A",)], "t string").select(F.expr("t collate UTF8_LCASE").alias("t"))
-        with pytest.raises(TypeError, match="equal values may have different hashes"):
-            bloom.join(text, text, "t")
-        with pytest.raises(TypeError, match="column t is"):
-            bloom.build(text, "t")
     for on in [], 3, [F.col("id")]:
         with pytest.raises(TypeError):
             bloom.join(spark.range(3), spark.range(3), on)
+
+
+def test_a_filter_knows_of_what_it_was_built(spark):
+    df = spark.range(20).select("id", F.col("id").cast("string").alias("name"), F.col("id").cast("int").alias("small"))
+    ints, texts = bloom.build(df, "id"), bloom.build(df, F.col("name"))
+    pairs, nulls = bloom.build(df, "id", "name"), bloom.build(df, "id", nulls=True)
+    for f, column in (ints, "id"), (ints, "small"), (texts, "name"):
+        assert df.filter(bloom.maybe_in(f, column)).count() == 20
+    assert df.filter(bloom.maybe_in(pairs, "id", "name")).count() == 20
+    assert df.filter(bloom.maybe_in(nulls, "id", nulls=True)).count() == 20
+    for f, columns, message in [
+        (ints, ["name"], "column name is string, and the filter was built of bigint: cast one of them"),
+        (texts, ["id"], "column id is bigint, and the filter was built of string"),
+        (pairs, ["small", "name"], "column small is int, and the filter was built of bigint"),
+        (pairs, [F.col("id"), df["id"]], "column id is bigint, and the filter was built of string"),
+    ]:
+        with pytest.raises(Exception, match=message):
+            df.filter(bloom.maybe_in(f, *columns)).collect()
+    with pytest.raises(TypeError, match=r"the filter is of 2 columns \(bigint, string\), and maybe_in was given 1"):
+        bloom.maybe_in(pairs, "id")
+    for f, said in (nulls, False), (ints, True):
+        with pytest.raises(TypeError, match=f"built with nulls={not said}: say nulls={not said} to maybe_in too"):
+            bloom.maybe_in(f, "id", nulls=said)
+
+
+def test_what_is_not_of_spark_is_named(spark):
+    pandas = pytest.importorskip("pandas")
+    frame, df = pandas.DataFrame({"id": [1]}), spark.range(3)
+    for call in lambda: bloom.build(frame, "id"), lambda: bloom.join(df, frame, "id"), lambda: bloom.join(frame, df, "id"):
+        with pytest.raises(TypeError, match=r"a pandas\..*DataFrame is not a DataFrame of Spark: spark.createDataFrame makes one"):
+            call()
+    for call in bloom.to_spark, lambda f: bloom.maybe_in(f, "id"):
+        with pytest.raises(TypeError, match="a BloomFilter, and Spark has a SparkBloomFilter: lanebloom.spark.build makes one"):
+            call(BloomFilter(10))
+
+
+def test_names_with_dots_are_those_of_sparks_join(spark):
+    large = spark.range(10).select(F.col("id").alias("a.b"), F.lit("x").alias("c`d"))
+    small = large.limit(3)
+    for on in "a.b", "c`d", ["a.b", "c`d"]:
+        joined = bloom.join(large, small, on)
+        assert rows(joined) == rows(large.join(small, on)) and joined.count() >= 3
+
+
+@pytest.fixture
+def chars(spark, tmp_path):
+    for name, kind in ("c5", "char(5)"), ("c8", "char(8)"), ("v8", "varchar(8)"):
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+        spark.sql(f"CREATE TABLE {name}(k {kind}, j INT, s STRUCT<k: {kind}>) USING parquet LOCATION '{tmp_path / name}'")
+        spark.sql(f"INSERT INTO {name} SELECT k, j, named_struct('k', k) FROM VALUES ('abc', 1), ('d', 2), (null, 3) AS t(k, j)")
+    yield [spark.table(name) for name in ("c5", "c8", "v8")]
+    for name in "c5", "c8", "v8":
+        spark.sql(f"DROP TABLE {name}")
+
+
+def test_chars_of_two_lengths_join(spark, chars):
+    c5, c8, v8 = chars
+    strings = spark.createDataFrame([("abc", 1), ("abc  ", 1)], "k string, j int")
+    for large, small in (c5, c8), (c8, c5), (c5, v8), (strings, c8), (c5, c5.limit(1)):
+        for on in "k", ["k", "j"]:
+            assert rows(bloom.join(large, small.select("k", "j"), on)) == rows(large.join(small.select("k", "j"), on))
+    assert c5.join(c8, "k").count() == 2
+    # Spark pads in no struct.
+    assert c5.join(c8, c5.s.k == c8.s.k).count() == 0
+    for columns in ["k"], ["j", "k"], [F.col("k").alias("z")]:
+        with pytest.raises(TypeError, match=r"column (k|z) is char\(5\), and Spark pads .*: pass rtrim\((k|z)\) to build and to maybe_in"):
+            bloom.build(c5, *columns)
+    for columns in [F.rtrim("k")], ["j", F.rtrim("k")]:
+        assert c8.filter(bloom.maybe_in(bloom.build(c5, *columns), *columns)).count() == 2
+    assert v8.filter(bloom.maybe_in(bloom.build(v8, "k"), "k")).count() == 2
+
+
+COLLATED = [
+    ("UTF8_LCASE", ["A", "ΑΣ", "İ"], ["a", "ας", "i\u0307"], r"translate\(lower\({}\), 'ς', 'σ'\)"),
+    ("UTF8_BINARY_RTRIM", ["a "], ["a   "], r"rtrim\({}\)"),
+    ("UTF8_LCASE_RTRIM", ["A ", "ΑΣ"], ["a", "ασ  "], r"translate\(lower\(rtrim\({}\)\), 'ς', 'σ'\)"),
+    ("UNICODE_CI", ["é"], ["E\u0301"], None),
+]
+
+
+@pytest.mark.parametrize("collation, left, right, advice", COLLATED, ids=[row[0] for row in COLLATED])
+def test_collated_strings_are_refused_with_what_to_pass(spark, collation, left, right, advice):
+    if version(spark) < (4, 0):
+        pytest.skip("Spark 4.0 and later have collations")
+
+    def table(texts):
+        rows = [(text, i) for i, text in enumerate(texts)]
+        return spark.createDataFrame(rows, "t string, j int").selectExpr(f"t COLLATE {collation} AS t", "j", "0L AS id")
+
+    large, small = table(left), table(right)
+    # Spark 4.0 reads İ in another way.
+    assert large.join(small, "t").count() >= len(left) - 1
+    hint = f"Pass xxhash64\\({advice.format('t')}\\) to build" if advice else "Join without a filter"
+    for columns in ["t"], ["id", "t"]:
+        with pytest.raises(TypeError, match=f"column t is string collate {collation}: equal values may have different hashes. {hint}"):
+            bloom.build(small, *columns)
+    with pytest.raises(TypeError, match=f"column t is string collate {collation}.*{hint.lower()[:9]}"):
+        bloom.join(large, small, "t")
+    for nested in F.struct("t", "j"), F.array("t"):
+        with pytest.raises(TypeError, match=r"collate .*: equal values may have different hashes. Join without a filter"):
+            bloom.build(small, "id", nested.alias("n"))
+    # A filter whose columns are not known.
+    plain = bloom.build(spark.createDataFrame([("a", 0)], "t string, id bigint"), "t", "id")
+    texts = bloom.build(spark.createDataFrame([("a",)], "t string"), "t")
+    for f, columns in (plain, ["t", "id"]), (texts, ["t"]):
+        for known in f, SparkBloomFilter.from_bytes(f.to_bytes()):
+            with pytest.raises(Exception, match=f"maybe_in: column t is string collate {collation}"):
+                large.filter(bloom.maybe_in(known, *columns)).collect()
+    if advice:
+        key = F.expr(f"xxhash64({advice.format('t')})".replace("\\", ""))
+        for keys in [key], ["id", key]:
+            found = large.filter(bloom.maybe_in(bloom.build(small, *keys), *keys))
+            assert found.count() >= large.join(small, "t", "left_semi").count() > 0
 
 
 # Spark's own filters

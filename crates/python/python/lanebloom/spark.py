@@ -15,6 +15,11 @@ Keys. The filter of one integer or string column holds its values, as in df.stat
 filter of several columns holds their xxhash64, as Spark's own runtime filters do; so the columns of
 both sides must have the same types: an int and a bigint of one value have two hashes. For one
 column of another type, such as a date or a decimal, pass xxhash64(column) to build and to maybe_in.
+Columns whose equal values have different bytes, CHAR and strings with a collation, are errors that
+name an expression to pass instead.
+
+A filter of build knows the types of its columns, and maybe_in fails for others. A filter that was
+loaded from a file does not know them.
 
 Integers and hashes are looked up by Spark's own code, in the JVM. Strings go through Python, which
 takes several times as long: xxhash64(column) is faster for them too.
@@ -30,6 +35,7 @@ from ._lanebloom import SparkBloomFilter
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructField
 
 __all__ = ["build", "from_spark", "join", "maybe_in", "to_spark"]
 
@@ -37,6 +43,18 @@ __all__ = ["build", "from_spark", "join", "maybe_in", "to_spark"]
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # Types whose equal values have one xxhash64, and decimals of one precision and scale.
 _HASHED = (*_INTEGERS, "string", "binary", "boolean", "float", "double", "date", "timestamp", "timestamp_ntz")
+
+# Where a schema keeps the type CHAR or VARCHAR of a string. Spark pads two CHAR columns to one length
+# before it compares them, but not a CHAR and a string.
+_CHAR_METADATA = "__CHAR_VARCHAR_TYPE_STRING"
+
+# What makes equal strings equal bytes, by the collation. (Among 14,375 pairs that UTF8_LCASE takes for
+# equal, made of all letters, lower alone differs for some with a final sigma.)
+_FOLDED = {
+    "UTF8_BINARY_RTRIM": "rtrim({})",
+    "UTF8_LCASE": "translate(lower({}), 'ς', 'σ')",
+    "UTF8_LCASE_RTRIM": "translate(lower(rtrim({})), 'ς', 'σ')",
+}
 
 # Joins that drop each row of the large side that has no partner.
 _PRUNED = ("inner", "right", "rightouter", "semi", "leftsemi")
@@ -69,7 +87,7 @@ def build(
     more keys than expected are a ValueError. The filter has version 2 of Spark's format, and version 1
     for a Spark before 4.1.
     """
-    keys = _keys(df, columns, nulls)
+    keys, types = _keys(df, columns, nulls)
     if expected is None:
         expected = max(1, keys.count())
     version: Any = 2 if _version(df.sparkSession.version) >= (4, 1) else 1
@@ -107,6 +125,7 @@ def build(
             f"expected={expected}, but there are more keys: the rate would be {result.current_rate:.2g}, not {rate:.2g}. "
             "Say how many there are, or leave expected out"
         )
+    result._built_of = types, nulls  # type: ignore[attr-defined]
     return result
 
 
@@ -117,27 +136,45 @@ def maybe_in(filter: SparkBloomFilter, *columns: Union[Column, str], nulls: bool
     filters that were built so.
 
     One column of integers or strings is looked up as it is, several by their xxhash64. One column of
-    another type is an error of the query.
+    another type, and a column of another type than those of build, is an error of the query.
     """
     from pyspark.sql import functions as F
 
     if not columns:
         raise TypeError("maybe_in takes one or more columns")
     _check_size(filter)
+    types, built_nulls = getattr(filter, "_built_of", (None, nulls))
+    if types is not None and len(types) != len(columns):
+        raise TypeError(f"the filter is of {len(types)} columns ({', '.join(types)}), and maybe_in was given {len(columns)}")
+    if nulls != built_nulls:
+        raise TypeError(f"the filter was built with nulls={built_nulls}: say nulls={built_nulls} to maybe_in too")
     given = [F.col(column) if isinstance(column, str) else column for column in columns]
     native = _native(filter)
-    if nulls or len(given) > 1:
+    key, hashed = given[0], nulls or len(given) > 1
+    if hashed:
         key = F.xxhash64(*given)
         found = native(key) if native else _by_python(filter, key)
         for column in [] if nulls else given:
             found = F.when(column.isNotNull(), found)
-        return found
-    (column,) = given
-    if not native:
-        return _by_python(filter, column)
-    # Spark knows the type before it runs the query, and keeps only the branch of the type.
-    is_integer = F.typeof(column).isin(*_INTEGERS)
-    return F.when(is_integer, native(column.cast("bigint"))).otherwise(_by_python(filter, column))
+    else:
+        found = _by_python(filter, key)
+        if native:
+            found = F.when(F.typeof(key).isin(*_INTEGERS), native(key)).otherwise(found)
+    # Spark knows the types before it runs the query, and keeps only the branch of the type.
+    for i, column in enumerate(given):
+        kind, label = F.typeof(column), _label(columns[i])
+        if types is not None:
+            wanted = _INTEGERS if not hashed and types[i] in _INTEGERS else (types[i],)
+            fits, problem = kind.isin(*wanted), f", and the filter was built of {types[i]}: cast one of them"
+        elif hashed:
+            fits, problem = ~kind.contains(" collate "), _COLLATED
+        else:
+            fits = kind.isin(*_INTEGERS, "string", "binary")
+            problem = F.when(kind.contains(" collate "), _COLLATED).otherwise(_other_type(label))
+        problem = problem if not isinstance(problem, str) else F.lit(problem)
+        error = F.raise_error(F.concat(F.lit(f"maybe_in: column {label} is "), kind, problem))
+        found = F.when(fits, found).otherwise(error.cast("boolean"))
+    return found
 
 
 def join(
@@ -151,7 +188,7 @@ def join(
 ) -> DataFrame:
     """large.join(small, on, how), after a filter of small's keys has dropped rows of large.
 
-    on:       the names of the columns that both have, of the same types.
+    on:       the names of the columns that both have, of the same types; CHAR may have two lengths.
     how:      inner, right or left_semi. The others keep rows of large that have no partner, which
               the filter would drop: they are a ValueError.
     expected: the number of rows of small; without it they are counted.
@@ -169,15 +206,27 @@ def join(
         raise ValueError(
             f"how={how!r} may keep rows of large that have no partner, which the filter drops: inner, right or left_semi"
         )
-    types = [[df.select(name).schema[0].dataType.simpleString() for name in names] for df in (large, small)]
-    for name, one, other in zip(names, *types):
-        if one != other and not (len(names) == 1 and one in _INTEGERS and other in _INTEGERS):
-            raise TypeError(f"column {name} is {one} in large and {other} in small: cast one of them")
-        if one not in _HASHED and not one.startswith("decimal"):
-            raise TypeError(f"column {name} is {one}: equal values may have different hashes. Join without a filter")
-    key: list[Any] = list(names)
-    if len(names) == 1 and types[0][0] not in _INTEGERS:
-        key = [F.when(F.col(names[0]).isNotNull(), F.xxhash64(names[0]))]
+    _check_frame(large)
+    _check_frame(small)
+    # Names, and not paths of nested fields, as in Spark's join.
+    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
+    key: list[Any] = []
+    for name, column in zip(names, quoted):
+        one, other = (df.select(column).schema[0] for df in (large, small))
+        kind, its = one.dataType.simpleString(), other.dataType.simpleString()
+        if kind != its and not (len(names) == 1 and kind in _INTEGERS and its in _INTEGERS):
+            raise TypeError(f"column {name} is {kind} in large and {its} in small: cast one of them")
+        if kind not in _HASHED and not kind.startswith("decimal"):
+            advice = _advice(one.dataType, name) or "join without a filter"
+            raise TypeError(f"column {name} is {kind}: equal values may have different hashes. Here {advice}")
+        chars = _is_char(one), _is_char(other)
+        if all(chars):
+            key.append(F.rtrim(F.col(column)))
+        else:
+            # Spark compares these as strings: build need not refuse the CHAR.
+            key.append(F.col(column).cast("string") if any(chars) else F.col(column))
+    if len(names) == 1 and kind not in _INTEGERS:
+        key = [F.when(key[0].isNotNull(), F.xxhash64(*key))]
     filter = build(small, *key, expected=expected, rate=rate)
     return large.filter(maybe_in(filter, *key)).join(small, names, how)
 
@@ -194,6 +243,7 @@ def from_spark(filter: Any) -> SparkBloomFilter:
 
 def to_spark(filter: SparkBloomFilter) -> Any:
     """The filter as a BloomFilter of the JVM, org.apache.spark.util.sketch.BloomFilter."""
+    _check_class(filter)
     _check_version(filter)
     jvm = _jvm()
     stream = jvm.java.io.ByteArrayInputStream(filter.to_bytes())
@@ -205,7 +255,18 @@ def _version(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def _check_class(filter: SparkBloomFilter) -> None:
+    if not isinstance(filter, SparkBloomFilter):
+        raise TypeError(f"a {type(filter).__name__}, and Spark has a SparkBloomFilter: lanebloom.spark.build makes one")
+
+
+def _check_frame(df: DataFrame) -> None:
+    if not hasattr(df, "sparkSession"):
+        raise TypeError(f"a {type(df).__module__}.{type(df).__name__} is not a DataFrame of Spark: spark.createDataFrame makes one")
+
+
 def _check_size(filter: SparkBloomFilter) -> None:
+    _check_class(filter)
     if filter.nbytes > _MOST_BYTES:
         raise ValueError(
             f"a filter of {filter.nbytes} bytes, and the limit is {_MOST_BYTES}, since Spark sends it to every executor: "
@@ -213,14 +274,60 @@ def _check_size(filter: SparkBloomFilter) -> None:
         )
 
 
-def _keys(df: DataFrame, columns: tuple[Union[Column, str], ...], nulls: bool) -> DataFrame:
-    """The keys: one column of bigint or string."""
+_COLLATED = ": its equal strings have different bytes. The error of build for such a column names what to pass to both"
+
+
+def _other_type(label: str) -> str:
+    return f": pass xxhash64({label}) to build and to maybe_in"
+
+
+def _label(column: Union[Column, str]) -> str:
+    # Column<'name'>
+    return column if isinstance(column, str) else str(column).removeprefix("Column<'").removesuffix("'>")
+
+
+def _is_char(field: StructField) -> bool:
+    """Whether it is a CHAR. (Within a struct, Spark pads none.)"""
+    return field.metadata.get(_CHAR_METADATA, "").startswith("char(")
+
+
+def _advice(kind: DataType, label: str) -> Optional[str]:
+    """What to pass for a string with a collation."""
+    folded = _FOLDED.get(getattr(kind, "collation", ""))
+    return folded and f"pass xxhash64({folded.format(label)}) to build and to maybe_in, and join without this function"
+
+
+def _odd(kind: DataType) -> Optional[DataType]:
+    """The type itself, or the first within it, of which equal values may have different hashes."""
+    inner = [field.dataType for field in getattr(kind, "fields", [])] or [getattr(kind, "elementType", None)]
+    if inner != [None]:
+        return next((odd for odd in map(_odd, inner) if odd), None)
+    name = kind.simpleString()
+    return None if name in _HASHED or name.startswith("decimal") else kind
+
+
+def _keys(df: DataFrame, columns: tuple[Union[Column, str], ...], nulls: bool) -> tuple[DataFrame, list[str]]:
+    """The keys, one column of bigint or string, and the types of the columns."""
     from pyspark.sql import functions as F
 
     if not columns:
         raise TypeError("build takes one or more columns")
+    _check_frame(df)
     chosen = df.select(*columns)
-    types = [field.dataType.simpleString() for field in chosen.schema]
+    fields = list(chosen.schema)
+    types = [field.dataType.simpleString() for field in fields]
+    for field, type in zip(fields, types):
+        odd = _odd(field.dataType)
+        if odd is not None:
+            advice = _advice(odd, field.name) if odd is field.dataType else None
+            advice = advice or "Join without a filter"
+            raise TypeError(f"column {field.name} is {type}: equal values may have different hashes. {advice[0].upper() + advice[1:]}")
+        if _is_char(field):
+            char = field.metadata[_CHAR_METADATA]
+            raise TypeError(
+                f"column {field.name} is {char}, and Spark pads a CHAR to the length of another one: "
+                f"pass rtrim({field.name}) to build and to maybe_in"
+            )
     names = [f"c{i}" for i in range(len(types))]
     chosen, label = chosen.toDF(*names), chosen.columns[0]
     # (dropna would drop NaN too.)
@@ -233,8 +340,8 @@ def _keys(df: DataFrame, columns: tuple[Union[Column, str], ...], nulls: bool) -
     elif types[0] == "string":
         key = F.col(names[0])
     else:
-        raise TypeError(f"column {label} is {types[0]}: pass xxhash64({label}) to build and to maybe_in")
-    return chosen.select(key)
+        raise TypeError(f"column {label} is {types[0]}{_other_type(label)}")
+    return chosen.select(key), types
 
 
 def _rows(starts: Iterable[int], data: list[bytes]) -> pyarrow.RecordBatch:
@@ -298,7 +405,7 @@ def _check_version(filter: SparkBloomFilter) -> None:
 
 
 def _native(filter: SparkBloomFilter) -> Optional[Callable[[Any], Column]]:
-    """The function that looks up a column of bigint by Spark's might_contain, which is not a function
+    """The function that looks up a column of integers by Spark's might_contain, which is not a function
     of SQL; None on Spark Connect, and where a Spark has other names."""
     from pyspark.sql import Column, SparkSession
     from pyspark.sql import functions as F
@@ -310,16 +417,22 @@ def _native(filter: SparkBloomFilter) -> Optional[Callable[[Any], Column]]:
     from py4j.java_gateway import JavaClass
 
     jvm, column = _jvm(), cast(Any, Column)
-    might_contain = jvm.org.apache.spark.sql.catalyst.expressions.BloomFilterMightContain
+    catalyst = jvm.org.apache.spark.sql.catalyst.expressions
+    might_contain, modes = catalyst.BloomFilterMightContain, catalyst.EvalMode
     # A name that the JVM does not have is a package.
-    if not isinstance(might_contain, JavaClass):
+    if not isinstance(might_contain, JavaClass) or not isinstance(modes, JavaClass):
         return None
+
+    def as_long(key: Any) -> Any:
+        # Column.cast refuses dates in its own words, "use UNIX_DATE", before maybe_in can in better ones.
+        return catalyst.Cast(key, jvm.org.apache.spark.sql.types.DataTypes.LongType, jvm.scala.Option.empty(), modes.LEGACY())
+
     utils = jvm.org.apache.spark.sql.classic.ExpressionUtils
     if not isinstance(utils, JavaClass):
         data: Any = F.lit(filter.to_bytes())
-        return lambda key: column(jvm.org.apache.spark.sql.Column(might_contain(data._jc.expr(), key._jc.expr())))
+        return lambda key: column(jvm.org.apache.spark.sql.Column(might_contain(data._jc.expr(), as_long(key._jc.expr()))))
     # A subquery, so that plans and errors do not show the bytes: for 60 MB it saves a second.
     # (The active session is one of this thread.)
     session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     data = session.createDataFrame([(filter.to_bytes(),)], "filter binary").scalar()
-    return lambda key: column(utils.column(might_contain(utils.expression(data._jc), utils.expression(key._jc))))
+    return lambda key: column(utils.column(might_contain(utils.expression(data._jc), as_long(utils.expression(key._jc)))))
