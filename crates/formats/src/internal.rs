@@ -1,10 +1,12 @@
-//! What `lanebloom-redis` needs and a user does not. **Outside semver**: it depends on the exact
+//! What `lanebloom-redis` and the Python package need and a user does not. **Outside semver**: it depends on the exact
 //! version of this crate.
 
 use crate::guava::layout::{self, HashFunctions};
 /// For bitmaps of fewer bits than [`guava_size`] says: the number of hash functions by the same
 /// formula.
 pub use crate::java::formulas::functions_by_bits as guava_functions;
+/// Where a Parquet file's footer says that a filter lies, and what its column holds.
+pub use crate::splitblock::footer::{Chunk as ParquetChunk, ColumnType, chunk as parquet_chunk};
 use lanebloom::BuildError;
 
 /// For bitmaps of Guava's size: the number of bits, and of hash functions by Guava's formula up to

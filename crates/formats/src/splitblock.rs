@@ -50,9 +50,11 @@ mod bank;
 mod block;
 mod bytes;
 mod engine;
+pub(crate) mod footer;
 #[allow(unsafe_code, reason = "instruction sets that not every CPU has, and their loads")]
 mod kernel;
 mod sizing;
+mod thrift;
 mod view;
 mod xxh64;
 

@@ -3,6 +3,7 @@
 
 use super::block::BLOCK_BYTES;
 use super::sizing::MAX_FORMAT_BYTES;
+use super::thrift::{STRUCT, Thrift, split};
 use super::{SplitBlockBloom, sizing};
 use crate::error::ReadError;
 use alloc::format;
@@ -39,7 +40,7 @@ impl Header {
     /// If the bytes end too early, are not a header, or if the filter has another algorithm, hash
     /// or compression than Parquet defines so far.
     pub fn parse(bytes: &[u8]) -> Result<Self, ReadError> {
-        let mut thrift = Thrift { bytes, at: 0 };
+        let mut thrift = Thrift::new(bytes, "the filter's header");
         let mut size = None;
         let (mut algorithm, mut hash, mut compression) = (None, None, None);
         let mut field = 0;
@@ -91,6 +92,12 @@ impl Header {
     #[must_use]
     pub fn bitset_bytes(&self) -> usize {
         self.bitset_bytes
+    }
+
+    /// The bytes that the file has after the header: the bitset, and what is not used.
+    #[must_use]
+    pub fn stored_bytes(&self) -> usize {
+        self.bitset_bytes + self.unused_bytes
     }
 
     /// The blocks of the bitset.
@@ -270,7 +277,7 @@ impl SplitBlockBloom {
             return Err(ReadError::invalid(format!(
                 "the filter's header says {} + {} bytes, and there are {}",
                 header.header_bytes,
-                header.bitset_bytes + header.unused_bytes,
+                header.stored_bytes(),
                 bytes.len()
             )));
         }
@@ -340,7 +347,7 @@ impl SplitBlockBloom {
 /// The header, the blocks and the rest of a file from a filter on.
 fn file_parts(bytes: &[u8]) -> Result<(Header, &[u8], &[u8]), ReadError> {
     let header = Header::parse(bytes)?;
-    let (bitset, rest) = split(bytes, header.header_bytes, header.bitset_bytes + header.unused_bytes)?;
+    let (bitset, rest) = split(bytes, header.header_bytes, header.stored_bytes())?;
     Ok((header, &bitset[..header.bitset_bytes], rest))
 }
 
@@ -359,104 +366,4 @@ pub(super) fn whole_blocks(bytes: usize) -> Result<usize, ReadError> {
         )));
     }
     Ok(blocks)
-}
-
-/// `len` bytes from `start` on, and the rest.
-fn split(bytes: &[u8], start: usize, len: usize) -> Result<(&[u8], &[u8]), ReadError> {
-    let needed = start.saturating_add(len);
-    if bytes.len() < needed {
-        let problem = format!("the bytes end after {} of at least {needed}", bytes.len());
-        return Err(ReadError::truncated(problem));
-    }
-    Ok(bytes[start..].split_at(len))
-}
-
-/// The type of a struct in Thrift's compact protocol.
-const STRUCT: u8 = 12;
-
-/// The nesting that a header may have. Parquet's has 2.
-const DEPTH: usize = 8;
-
-/// Reads Thrift's compact protocol.
-struct Thrift<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Thrift<'_> {
-    fn byte(&mut self) -> Result<u8, ReadError> {
-        let (byte, _) = split(self.bytes, self.at, 1)?;
-        self.at += 1;
-        Ok(byte[0])
-    }
-
-    fn varint(&mut self) -> Result<u64, ReadError> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(ReadError::invalid(
-            "the filter's header has a number of more than 64 bits",
-        ))
-    }
-
-    fn zigzag(&mut self) -> Result<i64, ReadError> {
-        let number = self.varint()?;
-        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
-    }
-
-    /// The type of the next field of a struct, whose number becomes `field`; `None` at the end.
-    fn field(&mut self, field: &mut i64) -> Result<Option<u8>, ReadError> {
-        let byte = self.byte()?;
-        if byte == 0 {
-            return Ok(None);
-        }
-        *field = match byte >> 4 {
-            0 => self.zigzag()?,
-            step => field.wrapping_add(step.into()),
-        };
-        Ok(Some(byte & 15))
-    }
-
-    /// Skips a struct; returns the number of its last field, which is the member of a union.
-    fn member(&mut self, depth: usize) -> Result<Option<i64>, ReadError> {
-        let (mut field, mut member) = (0, None);
-        while let Some(kind) = self.field(&mut field)? {
-            member = Some(field);
-            self.skip(kind, depth + 1)?;
-        }
-        Ok(member)
-    }
-
-    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), ReadError> {
-        match kind {
-            // Booleans, whose value is the type.
-            1 | 2 => {}
-            3 => drop(self.byte()?),
-            4..=6 => drop(self.varint()?),
-            7 => self.skip_bytes(8)?,
-            8 => {
-                let len = self.varint()?;
-                self.skip_bytes(len)?;
-            }
-            STRUCT if depth < DEPTH => drop(self.member(depth)?),
-            _ => {
-                return Err(ReadError::invalid(format!(
-                    "the filter's header has a field of type {kind}"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    fn skip_bytes(&mut self, len: u64) -> Result<(), ReadError> {
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
-        split(self.bytes, self.at, len)?;
-        self.at += len;
-        Ok(())
-    }
 }

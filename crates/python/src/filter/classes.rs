@@ -4,9 +4,10 @@ use super::{
     Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
     SplitBlockBloomFilter, StaticFilter, WindowedBloomFilter,
 };
-use crate::any::{Any, hasher_of, java, peek, split_block, unreadable};
+use crate::any::{Any, Input, hasher_of, java, peek, split_block, unreadable};
 use crate::arguments::{self, FilePath, IntBytes, Number, Secret, SecretKey, Span, open_regular};
 use crate::engine::{Foreign, build_error};
+use crate::parquet;
 use crate::source::hashes;
 use crate::task::{BULK, hash_object, pool};
 use lanebloom::hash::AnyHasher;
@@ -485,5 +486,56 @@ impl SplitBlockBloomFilter {
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
         Filter::read_file(py, path, max_bytes, key, |file| split_block(file, int_bytes.0, false))
+    }
+
+    /// The filter in bits without a header: blocks of 32 bytes, as Lance's index has them.
+    ///
+    /// >>> import struct
+    /// >>> "ann" in SplitBlockBloomFilter.from_bits(bytes(64)), "ann" in SplitBlockBloomFilter.from_bits(b"\xff" * 32)
+    /// (False, True)
+    #[staticmethod]
+    #[pyo3(signature = (data, /, *, int_bytes=IntBytes(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
+    fn from_bits(data: &Bound<'_, PyAny>, int_bytes: IntBytes, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        Filter::read_data(data, key, |input| {
+            let Input::Bytes(bytes) = input else {
+                unreachable!("of an object")
+            };
+            let filter = SplitBlockBloom::from_bitset(bytes).map_err(unreadable)?;
+            let int_bytes = int_bytes.0;
+            Ok(Any::SplitBlock(Foreign { filter, int_bytes }))
+        })
+    }
+
+    /// The filter of a column's chunk in a Parquet file; None where the chunk has none.
+    ///
+    /// path:      of a local file.
+    /// column:    its name; of a list "name.list.element", of a struct "name.field".
+    /// row_group: the number of the row group, from 0 on.
+    ///
+    /// The filter knows the column's type. Keys are the values that Python has for it: int, float,
+    /// bool, str, bytes, Decimal, date, time, datetime, UUID, and those of numpy and Arrow. What
+    /// the column cannot hold is an error that says so: a TypeError for another type, a ValueError
+    /// for a value. A time without a zone counts as UTC. 0.0 and -0.0 are one key. Arrays are taken
+    /// value by value.
+    ///
+    /// For files that are not local: from_bytes, with key= for the values of the column.
+    #[staticmethod]
+    fn from_parquet(py: Python<'_>, path: FilePath, column: &str, row_group: Number<usize>) -> PyResult<Py<PyAny>> {
+        let read = py.detach(|| parquet::filter_bytes(&path.0, column, row_group.0))?;
+        let Some((bytes, of)) = read else { return Ok(py.None()) };
+        let numbers = [
+            of.physical,
+            of.length,
+            of.logical,
+            of.converted,
+            of.scale,
+            of.precision,
+            of.unit,
+            of.bits,
+        ];
+        let typed = py.import("lanebloom._parquet")?.getattr("typed")?;
+        let filter = split_block(Input::Bytes(&bytes), 8, false)?;
+        let filter = Filter::new(filter, None).into_object(py)?;
+        Ok(typed.call1((filter, column, numbers, of.is_signed))?.unbind())
     }
 }

@@ -1,0 +1,236 @@
+//! The footer of a Parquet file, as far as it concerns one column chunk and its filter.
+
+use super::thrift::{STRUCT, Thrift};
+use crate::error::ReadError;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The nesting that a schema may have.
+const DEPTH: usize = 64;
+
+/// The type of a column, in the numbers of Parquet's Thrift definition; 0 where it says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnType {
+    /// BOOLEAN is 0, FIXED_LEN_BYTE_ARRAY 7.
+    pub physical: i64,
+    /// The bytes of a FIXED_LEN_BYTE_ARRAY.
+    pub length: i64,
+    /// The member of the union `LogicalType`.
+    pub logical: i64,
+    /// The number of `ConvertedType`, and 1.
+    pub converted: i64,
+    /// Of a decimal.
+    pub scale: i64,
+    /// Of a decimal.
+    pub precision: i64,
+    /// The member of the union `TimeUnit`.
+    pub unit: i64,
+    /// Of an integer.
+    pub bits: i64,
+    /// Whether an integer has a sign.
+    pub is_signed: bool,
+}
+
+/// A column chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// The column's type.
+    pub column: ColumnType,
+    /// Where its filter lies, if it has one.
+    pub filter_offset: Option<i64>,
+    /// The bytes of its filter, if the footer says it.
+    pub filter_length: Option<i64>,
+}
+
+/// An element of a schema.
+#[derive(Default)]
+struct Element<'a> {
+    name: &'a [u8],
+    children: i64,
+    column: ColumnType,
+}
+
+fn wrong(problem: impl Into<String>) -> ReadError {
+    ReadError::invalid(problem)
+}
+
+/// The chunk of a column, named by its path with dots, in a row group; the bytes are a footer.
+///
+/// # Errors
+///
+/// If the bytes are not a footer, the file has no such column or row group, two columns have this
+/// path, or the chunk is encrypted or in another file.
+pub fn chunk(footer: &[u8], path: &str, row_group: usize) -> Result<Chunk, ReadError> {
+    let mut thrift = Thrift::new(footer, "the file's footer");
+    let (mut field, mut found) = (0, None);
+    while let Some(kind) = thrift.field(&mut field)? {
+        match (field, kind) {
+            (2, 9) => {
+                let (len, _) = thrift.list()?;
+                let mut elements = Vec::new();
+                for _ in 0..len {
+                    elements.push(element(&mut thrift)?);
+                }
+                found = Some(leaf(&elements, path)?);
+            }
+            (4, 9) => {
+                let (len, _) = thrift.list()?;
+                if row_group >= len {
+                    return Err(wrong(format!("row group {row_group} of a file that has {len}")));
+                }
+                let (leaf, column) =
+                    found.ok_or_else(|| wrong("the file's footer has no schema before its row groups"))?;
+                for _ in 0..row_group {
+                    thrift.skip(STRUCT, 0)?;
+                }
+                return group(&mut thrift, leaf, column);
+            }
+            _ => thrift.skip(kind, 0)?,
+        }
+    }
+    Err(wrong("the file's footer has no row groups"))
+}
+
+fn element<'a>(thrift: &mut Thrift<'a>) -> Result<Element<'a>, ReadError> {
+    let (mut element, mut field) = (Element::default(), 0);
+    let column = &mut element.column;
+    column.physical = -1;
+    while let Some(kind) = thrift.field(&mut field)? {
+        match (field, kind) {
+            (1, 5) => column.physical = thrift.zigzag()?,
+            (2, 5) => column.length = thrift.zigzag()?,
+            (4, 8) => element.name = thrift.text()?,
+            (5, 5) => element.children = thrift.zigzag()?,
+            (6, 5) => column.converted = thrift.zigzag()?.saturating_add(1),
+            (7, 5) => column.scale = thrift.zigzag()?,
+            (8, 5) => column.precision = thrift.zigzag()?,
+            (10, STRUCT) => logical(thrift, column)?,
+            _ => thrift.skip(kind, 0)?,
+        }
+    }
+    Ok(element)
+}
+
+/// Reads the union `LogicalType`.
+fn logical(thrift: &mut Thrift<'_>, column: &mut ColumnType) -> Result<(), ReadError> {
+    let mut member = 0;
+    while let Some(kind) = thrift.field(&mut member)? {
+        column.logical = member;
+        if kind != STRUCT {
+            thrift.skip(kind, 0)?;
+            continue;
+        }
+        let mut field = 0;
+        while let Some(kind) = thrift.field(&mut field)? {
+            match (member, field, kind) {
+                (5, 1, 5) => column.scale = thrift.zigzag()?,
+                (5, 2, 5) => column.precision = thrift.zigzag()?,
+                (7 | 8, 2, STRUCT) => column.unit = thrift.member(0)?.unwrap_or(0),
+                (10, 1, 3) => column.bits = thrift.byte()?.into(),
+                // The value of a truth value is its type.
+                (10, 2, 1 | 2) => column.is_signed = kind == 1,
+                _ => thrift.skip(kind, 0)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The number of the leaf that has this path, and its type.
+fn leaf(elements: &[Element<'_>], path: &str) -> Result<(usize, ColumnType), ReadError> {
+    let (mut found, mut leaves) = (None, 0);
+    // The children that are left of each group on the way here, and the length of its path.
+    let mut groups: Vec<(i64, usize)> = Vec::new();
+    let mut here = Vec::new();
+    for (i, element) in elements.iter().enumerate() {
+        if i > 0 {
+            while groups.last().is_some_and(|(left, _)| *left == 0) {
+                groups.pop();
+            }
+            let Some((left, len)) = groups.last_mut() else {
+                return Err(wrong("the file's schema has more columns than its groups say"));
+            };
+            *left -= 1;
+            here.truncate(*len);
+            if !here.is_empty() {
+                here.push(b'.');
+            }
+            here.extend(element.name);
+        }
+        if element.children > 0 {
+            groups.push((element.children, here.len()));
+            if groups.len() > DEPTH {
+                return Err(wrong(format!("the file's schema is more than {DEPTH} deep")));
+            }
+        } else if i > 0 {
+            if here == path.as_bytes() && found.replace((leaves, element.column)).is_some() {
+                return Err(wrong(format!("two columns of the file have the path {path:?}")));
+            }
+            leaves += 1;
+        }
+    }
+    found.ok_or_else(|| {
+        wrong(format!(
+            "the file has no column {path:?}: of a list it is \"name.list.element\", of a struct \"name.field\""
+        ))
+    })
+}
+
+/// Reads a row group up to the chunk of a leaf.
+fn group(thrift: &mut Thrift<'_>, leaf: usize, column: ColumnType) -> Result<Chunk, ReadError> {
+    let mut field = 0;
+    while let Some(kind) = thrift.field(&mut field)? {
+        if (field, kind) != (1, 9) {
+            thrift.skip(kind, 0)?;
+            continue;
+        }
+        let (len, _) = thrift.list()?;
+        if leaf >= len {
+            break;
+        }
+        for _ in 0..leaf {
+            thrift.skip(STRUCT, 0)?;
+        }
+        let mut chunk = Chunk {
+            column,
+            ..Chunk::default()
+        };
+        let mut field = 0;
+        while let Some(kind) = thrift.field(&mut field)? {
+            match (field, kind) {
+                (1, 8) => {
+                    let file = String::from_utf8_lossy(thrift.text()?).into_owned();
+                    return Err(wrong(format!("the column's chunk is in another file, {file:?}")));
+                }
+                (3, STRUCT) => metadata(thrift, &mut chunk)?,
+                (8 | 9, _) => return Err(wrong("the column is encrypted")),
+                _ => thrift.skip(kind, 0)?,
+            }
+        }
+        return Ok(chunk);
+    }
+    Err(wrong("the file's row group has fewer columns than its schema"))
+}
+
+/// Reads `ColumnMetaData`.
+fn metadata(thrift: &mut Thrift<'_>, chunk: &mut Chunk) -> Result<(), ReadError> {
+    let mut field = 0;
+    while let Some(kind) = thrift.field(&mut field)? {
+        match (field, kind) {
+            (1, 5) => {
+                let physical = thrift.zigzag()?;
+                if physical != chunk.column.physical {
+                    return Err(wrong(format!(
+                        "the column has type {physical} in its chunk and {} in the schema",
+                        chunk.column.physical
+                    )));
+                }
+            }
+            (14, 6) => chunk.filter_offset = Some(thrift.zigzag()?),
+            (15, 5) => chunk.filter_length = Some(thrift.zigzag()?),
+            _ => thrift.skip(kind, 0)?,
+        }
+    }
+    Ok(())
+}
