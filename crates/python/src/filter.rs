@@ -169,7 +169,8 @@ pub(crate) struct SparkBloomFilter;
 /// Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
 /// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here. Nulls are skipped: they
 /// are not added, and not found. Values that Parquet stores in another way (times in seconds,
-/// date64, float16) are a TypeError that says which cast helps.
+/// date64, float16, decimals) are a TypeError. A filter that from_parquet read knows the type of
+/// its column instead, and takes the column's values.
 ///
 /// The filter has the bytes that keep the rate, raised to a power of two. The format allows 128
 /// MiB: keys and a rate that need more are a ValueError.
@@ -261,7 +262,24 @@ impl Filter {
         threads: usize,
         task: Task,
     ) -> PyResult<(usize, Bound<'py, PyByteArray>)> {
-        each!(&*self.any, filter => many(filter, task, keys, self.key.as_ref(), threads))
+        let done = each!(&*self.any, filter => many(filter, task, keys, self.key.as_ref(), threads));
+        done.map_err(|error| self.about_column(keys.py(), error))
+    }
+
+    /// For Parquet's class without a column: casts that other filters advise make other keys.
+    #[cold]
+    fn about_column(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        let text = error.value(py).to_string();
+        let is_type = text.starts_with("an Arrow array of format") || text.starts_with("a key of type");
+        if !is_type || self.key.is_some() || !matches!(*self.any, Any::SplitBlock(_)) {
+            return error;
+        }
+        let what = text.split(": ").next().unwrap_or_default();
+        PyTypeError::new_err(format!(
+            "{what}: this filter does not know how a file stores it. SplitBlockBloomFilter.from_parquet reads a filter that \
+             knows its column, and takes decimals and times. Otherwise pass what the file stores: of a decimal the unscaled \
+             integer or its bytes"
+        ))
     }
 
     fn other<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Self>> {
@@ -296,6 +314,7 @@ impl Filter {
             key,
             |key| each!(&*self.any, filter => hash_object(filter, key)?.map_or(Ok(false), |hash| filter.insert_one(hash))),
         )
+        .map_err(|error| self.about_column(key.py(), error))
     }
 
     #[cold]
@@ -305,6 +324,7 @@ impl Filter {
             key,
             |key| each!(&*self.any, filter => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.contains_one(hash)))),
         )
+        .map_err(|error| self.about_column(key.py(), error))
     }
 }
 

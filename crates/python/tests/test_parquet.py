@@ -35,8 +35,8 @@ def written(tmp_path, array, column="x", **options):
 
 
 def moments(unit):
-    step = {"ms": 10**3, "us": 1, "ns": 1}[unit]
-    return [dt.datetime(1969, 12, 30, 23, tzinfo=UTC) + dt.timedelta(microseconds=step * 86_399_000_007 * i) for i in range(ROWS)]
+    step = 86_399_007_000 if unit == "ms" else 86_399_007_001
+    return [dt.datetime(1969, 12, 30, 23, tzinfo=UTC) + dt.timedelta(microseconds=step * i) for i in range(ROWS)]
 
 
 # Name: the type, its values, some that are absent, a value of another type, a value out of range.
@@ -220,3 +220,14 @@ def test_bits_without_a_header():
     for wrong in b"", bits[:-1], bits + b"x":
         with pytest.raises(ValueError, match="are not a whole number of blocks"):
             SplitBlockBloomFilter.from_bits(wrong)
+
+
+def test_an_untyped_filter_advises_no_cast_that_makes_other_keys():
+    f = SplitBlockBloomFilter(100)
+    decimals = pa.array([D("1.50")], pa.decimal128(9, 2))
+    times = pa.array([dt.time(1)], pa.time64("us"))
+    calls = [lambda: f.contains_many(decimals), lambda: f.add_many(times), lambda: D("1.5") in f, lambda: f.add(dt.time(1)), lambda: f.update([D(1)])]
+    for call in calls:
+        with pytest.raises(TypeError, match="does not know how a file stores it. SplitBlockBloomFilter.from_parquet") as raised:
+            call()
+        assert "cast" not in str(raised.value).lower() and "key=str" not in str(raised.value)

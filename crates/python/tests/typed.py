@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Optional
 
 from lanebloom import (
     ArrowAnswers,
@@ -70,6 +70,9 @@ assert_type(k.seed, int)
 assert_type(k | k, SparkBloomFilter)
 s = SplitBlockBloomFilter(10)
 assert_type(SplitBlockBloomFilter.from_bytes(s.to_bytes()), SplitBlockBloomFilter)
+assert_type(SplitBlockBloomFilter.from_bits(bytes(32)), SplitBlockBloomFilter)
+if TYPE_CHECKING:
+    assert_type(SplitBlockBloomFilter.from_parquet("events.parquet", "id", 0), Optional[SplitBlockBloomFilter])
 t = StaticFilter(["a", "b"], 0.001, threads=2, secret=True)
 assert_type(StaticFilter.from_bytes(t.to_bytes(), secret=t.secret), StaticFilter)
 assert_type(StaticFilter([1], bits=8, hasher="fast", seed=1).bits, int)

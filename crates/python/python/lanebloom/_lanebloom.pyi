@@ -497,7 +497,8 @@ class SplitBlockBloomFilter(_United):
     Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
     BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here. Nulls are skipped: they
     are not added, and not found. Values that Parquet stores in another way (times in seconds,
-    date64, float16) are a TypeError that says which cast helps.
+    date64, float16, decimals) are a TypeError. A filter that from_parquet read knows the type of
+    its column instead, and takes the column's values.
 
     The filter has the bytes that keep the rate, raised to a power of two. The format allows 128
     MiB: keys and a rate that need more are a ValueError.
@@ -529,6 +530,29 @@ class SplitBlockBloomFilter(_United):
         path: _Path, /, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None, max_bytes: Optional[int] = None
     ) -> SplitBlockBloomFilter:
         """Read a file that save() wrote."""
+    @staticmethod
+    def from_bits(data: Buffer, /, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None) -> SplitBlockBloomFilter:
+        """The filter in bits without a header: blocks of 32 bytes, as Lance's index has them.
+
+        >>> "ann" in SplitBlockBloomFilter.from_bits(bytes(64)), "ann" in SplitBlockBloomFilter.from_bits(bytes([255] * 32))
+        (False, True)
+        """
+    @staticmethod
+    def from_parquet(path: _Path, column: str, row_group: int) -> Optional[SplitBlockBloomFilter]:
+        """The filter of a column's chunk in a Parquet file; None where the chunk has none.
+
+        path:      of a local file.
+        column:    its name; of a list "name.list.element", of a struct "name.field".
+        row_group: the number of the row group, from 0 on.
+
+        The filter knows the column's type. Keys are the values that Python has for it: int, float,
+        bool, str, bytes, Decimal, date, time, datetime, UUID, and those of numpy and Arrow. What
+        the column cannot hold is an error that says so: a TypeError for another type, a ValueError
+        for a value. A time without a zone counts as UTC. 0.0 and -0.0 are one key. Arrays are taken
+        value by value.
+
+        For files that are not local: from_bytes, with key= for the values of the column.
+        """
 
 @final
 class FilterBank:

@@ -490,8 +490,7 @@ impl SplitBlockBloomFilter {
 
     /// The filter in bits without a header: blocks of 32 bytes, as Lance's index has them.
     ///
-    /// >>> import struct
-    /// >>> "ann" in SplitBlockBloomFilter.from_bits(bytes(64)), "ann" in SplitBlockBloomFilter.from_bits(b"\xff" * 32)
+    /// >>> "ann" in SplitBlockBloomFilter.from_bits(bytes(64)), "ann" in SplitBlockBloomFilter.from_bits(bytes([255] * 32))
     /// (False, True)
     #[staticmethod]
     #[pyo3(signature = (data, /, *, int_bytes=IntBytes(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
