@@ -85,16 +85,14 @@ impl<S: KeyHasher> SharedBloom<S> {
     pub fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
         &self,
         timeout: Duration,
-        source: impl FnOnce(&ConcurrentBloom<S>) -> Result<(), E>,
+        mut source: impl FnMut(&ConcurrentBloom<S>) -> Result<(), E>,
     ) -> Result<Filled, SharedError> {
-        let mut source = Some(source);
-        let run = |_| source.take().map_or(Ok(()), |source| source(&self.filter));
-        fill_once(&self.node, timeout, run)
+        fill_once(&self.node, timeout, |_| source(&self.filter))
     }
 }
 
-/// [`SharedBloom::fill_once`] of a set that may come to a new generation meanwhile: then `source`
-/// is called again. It is given the generation.
+/// [`SharedBloom::fill_once`]. If the set comes to a new generation meanwhile, or the server loses
+/// keys, `source` is called again. It is given the generation.
 pub(super) fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
     control: &Control,
     timeout: Duration,
@@ -103,7 +101,7 @@ pub(super) fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
     let call = Call::begin(control);
     let mut filled = Filled::Elsewhere;
     while let Some(mut state) = call.wait_for_turn(timeout)? {
-        let generation = state.fill.generation;
+        let (generation, reading) = (state.fill.generation, state.fill.reading);
         state.fill.runs = true;
         state.fill.fills += 1;
         drop(state);
@@ -111,7 +109,7 @@ pub(super) fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
         let mut run = Run { control, filled: None };
         source(generation)
             .map_err(|error| Report::new(Kind::Source, "the source of the keys failed").because(error))?;
-        run.filled = Some(generation);
+        run.filled = Some(reading);
         filled = Filled::Here;
     }
     Ok(filled)
@@ -152,7 +150,7 @@ impl Drop for Call<'_> {
 /// A source that runs, and whether it has ended well. (A panic passes by.)
 struct Run<'a> {
     control: &'a Control,
-    /// The generation that the source has filled.
+    /// The reading that the source has ended.
     filled: Option<u64>,
 }
 

@@ -20,6 +20,11 @@ pub(super) struct Filling {
     has_all: bool,
     pub(super) holds: bool,
     pub(super) is_filled: bool,
+    /// The server's era, which changes when keys were lost.
+    era: Option<Vec<u8>>,
+    /// How often the set has needed a source that begins from now on: after each loss, and for each
+    /// generation.
+    pub(super) reading: u64,
     /// The number of this generation of a set, from 0 in the order in which this node meets them.
     pub(super) generation: u64,
     /// Whether lookups find all keys in an older generation, until this one is filled.
@@ -34,6 +39,7 @@ impl Filling {
         Self {
             wants: self.wants,
             generation: self.generation + 1,
+            reading: self.reading + 1,
             is_covered,
             ..Self::default()
         }
@@ -47,7 +53,7 @@ impl Filling {
     /// The node's part as the script takes it, with the ms of the lease.
     pub(super) fn says(&self, is_last: bool) -> (String, u64) {
         let token = || self.token.hash_one("lease").to_string();
-        if (self.has_all || self.is_filled) && is_last {
+        if self.has_all && !self.is_filled && is_last {
             (String::from("all"), 0)
         } else if self.wants {
             (token(), LEASE.as_millis() as u64)
@@ -58,10 +64,25 @@ impl Filling {
         }
     }
 
+    /// The last era that this node has heard of.
+    pub(super) fn era(&self) -> &[u8] {
+        self.era.as_deref().unwrap_or_default()
+    }
+
+    /// Takes the era of an answer. If it is a new one, keys were lost that perhaps neither this node
+    /// nor its source has.
+    pub(super) fn comes_to(&mut self, era: &[u8]) {
+        if self.era.as_deref().is_some_and(|known| known != era) {
+            self.reading += 1;
+            (self.has_all, self.is_filled, self.is_covered) = (false, false, false);
+        }
+        self.era = Some(era.into());
+    }
+
     /// Takes the first word of an answer, after everything was pulled.
     pub(super) fn hears(&mut self, answer: &[u8]) {
         self.holds = answer == b"holds";
-        self.is_filled |= answer == b"filled";
+        self.is_filled = answer == b"filled";
     }
 }
 
@@ -72,11 +93,12 @@ pub(super) struct Fill {
     pub(super) calls: usize,
     /// Whether a source runs. The calls of one node take turns.
     pub(super) runs: bool,
-    /// The generation that a source has filled.
+    /// The reading that a source has ended.
     pub(super) has_all: Option<u64>,
     pub(super) holds: bool,
-    /// The newest generation.
+    /// The newest generation, and the present reading.
     pub(super) generation: u64,
+    pub(super) reading: u64,
     /// A generation after which a caller wants another, and the expected keys of that one.
     pub(super) rebuild: Option<(u64, u64)>,
     pub(super) fills: u64,
@@ -87,7 +109,7 @@ impl Fill {
     /// Before a pass: what the source has inserted by now, the pass pushes.
     pub(super) fn tell(&mut self, filling: &mut Filling) {
         filling.wants = self.calls > 0;
-        filling.has_all |= self.has_all == Some(filling.generation);
+        filling.has_all |= self.has_all == Some(filling.reading);
         // If there is another one already, the caller has it.
         let wanted = self.rebuild.take();
         let wanted = wanted.filter(|(after, _)| *after == filling.generation);
@@ -98,10 +120,11 @@ impl Fill {
     pub(super) fn hears(&mut self, filling: &Filling) {
         self.holds = filling.holds;
         self.generation = filling.generation;
+        self.reading = filling.reading;
     }
 
     /// Whether a call may run its source.
     pub(super) fn has_turn(&self) -> bool {
-        self.holds && !self.runs && self.has_all != Some(self.generation)
+        self.holds && !self.runs && self.has_all != Some(self.reading)
     }
 }

@@ -4,17 +4,17 @@
 -- KEYS: 1 meta, 2 versions, then chunks
 -- ARGV: the numbers of those chunks
 --
--- Answers { description, last exchange, chunk, its version, ... }, or { version, chunk, ... } of the
+-- Answers { description, last exchange, lost chunks, chunk, its version, ... }, or { version, chunk, ... } of the
 -- given chunks. A missing value is an empty text.
 if #ARGV == 0 then
-    local answer = redis.call('HMGET', KEYS[1], 'description', 'head')
+    local answer = redis.call('HMGET', KEYS[1], 'description', 'head', 'lost')
     if not answer[1] then
         -- What is left of a set without its meta is not of the one that begins now.
-        return { '', '' }
+        return { '', '', '' }
     end
-    answer = { answer[1], answer[2] or '' }
+    answer = { answer[1], answer[2] or '', answer[3] or '' }
     for i, each in ipairs(redis.call('HGETALL', KEYS[2])) do
-        answer[i + 2] = each
+        answer[i + 3] = each
     end
     return answer
 end

@@ -24,6 +24,18 @@
 //! These are `ahead`: the log from that head on still has to deliver their exchanges. If the log
 //! passes the number of such a version by another exchange, or ends before it, the server has lost
 //! it in between. The node then compares the chunks again.
+//!
+//! # Lost chunks
+//!
+//! A server may lose a chunk and keep its version: by an eviction, a deletion, an expiry of that
+//! key alone. The script notices a chunk with a version and without bytes: it looks at those that a
+//! delta changes, at 16 others in each call, and at one that a node has read empty. It removes the
+//! version, and logs a record of the chunk without bits. A node that comes to this record sets
+//! `pushed` to nothing there, so it pushes the chunk again.
+//!
+//! Such a node has every bit that the server had, since it has pulled everything before. The set
+//! regains the mark that it is filled once all lost chunks were pushed by such nodes (`restores`).
+//! A node that came after the loss knows the chunk as a gap (`gaps`).
 
 use super::delta::{self, BLOCK_WORDS, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
 use super::description::{Description, Lifetime, RedisKeys};
@@ -33,7 +45,7 @@ use crate::error::{Kind, Report, SharedError};
 use crate::reply::shortened;
 use lanebloom::ConcurrentBloom;
 use redis::{ConnectionLike, RedisResult, Script, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
@@ -52,8 +64,13 @@ const REPLY_BYTES: usize = 16 << 20;
 /// The most bytes of a chunk's number and version in the protocol.
 const VERSION_BYTES: usize = 128;
 
-/// How often a node may find the log cut off in one pass, before it gives up until the next pass.
+/// How often a node may find the log cut off, or chunks lost, in one pass, before it gives up until
+/// the next pass.
 const RESYNCS: usize = 8;
+
+/// The chunks that the server looks at in each call, beside those of the delta: all of a set for a
+/// million keys within ten calls.
+const CHECKED: usize = 16;
 
 /// How often the server may answer in one pass that there is more to pull: each time a MiB, from a
 /// log of 16. So a server that always returns this does not hold a pass for ever.
@@ -78,7 +95,7 @@ impl fmt::Display for Id {
 
 impl Id {
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
-        let (number, token) = std::str::from_utf8(text).ok()?.split_once('-')?;
+        let (number, token) = str::from_utf8(text).ok()?.split_once('-')?;
         Some(Self {
             number: number.parse().ok()?,
             token: token.parse().ok()?,
@@ -128,11 +145,23 @@ pub(super) struct Replica<S> {
     pub(super) generation: Option<(String, Id, u64)>,
     /// Whether a chunk on the server lacks bits that were there.
     pub(super) has_lost: bool,
+    /// The same, until the server is told.
+    tells_loss: bool,
+    /// The next chunk that the server looks for.
+    cursor: usize,
+    /// Chunks that the server had lost before this node read them.
+    gaps: BTreeSet<usize>,
+    /// Lost chunks of which this node has all bits, until the server is told that it has them.
+    restores: BTreeSet<usize>,
+    /// Whether a chunk was lost since the comparison began: it is to be pushed again.
+    begins_again: bool,
 }
 
 /// The result of a call of the script.
 enum Exchanged {
     Done,
+    /// Everything was pulled, but chunks that were compared before must be compared again.
+    Again,
     More,
     Lost,
 }
@@ -177,6 +206,11 @@ impl<S: Send + Sync> Replica<S> {
             filling: Filling::default(),
             generation: None,
             has_lost: false,
+            tells_loss: false,
+            cursor: 0,
+            gaps: BTreeSet::new(),
+            restores: BTreeSet::new(),
+            begins_again: false,
             filter,
         })
     }
@@ -196,6 +230,7 @@ impl<S: Send + Sync> Replica<S> {
         let chunks = self.versions.len();
         let (mut resyncs, mut more, mut refused) = (0, 0, None);
         self.counts.comparing = Duration::ZERO;
+        self.begins_again = false;
         let (mut delta, mut next) = self.changes_from(0);
         let knows = |head| self.at.is_some() && self.at == Id::parse(head) && self.ahead.is_empty();
         if delta.chunks.is_empty() && head.is_some_and(knows) {
@@ -215,12 +250,12 @@ impl<S: Send + Sync> Replica<S> {
                 }
                 Ok(Exchanged::More) if more == MORE => return Err(SharedError::behind()),
                 Ok(Exchanged::More) => more += 1,
-                Ok(Exchanged::Lost) => {
-                    if resyncs == RESYNCS {
-                        return Err(SharedError::behind());
-                    }
+                Ok(Exchanged::Lost | Exchanged::Again) if resyncs == RESYNCS => return Err(SharedError::behind()),
+                Ok(exchanged @ (Exchanged::Lost | Exchanged::Again)) => {
                     resyncs += 1;
-                    self.resync(server, ended)?;
+                    if matches!(exchanged, Exchanged::Lost) {
+                        self.resync(server, ended)?;
+                    }
                     (delta, next) = self.changes_from(0);
                 }
                 // A server that is full, or takes no writes, still gives what others have pushed.
@@ -280,25 +315,33 @@ impl<S: Send + Sync> Replica<S> {
             .arg(&self.expires.time)
             .arg(self.expires.tolerance);
         let (part, lease) = self.filling.says(is_last);
-        call.arg(part).arg(lease);
+        call.arg(part).arg(lease).arg(self.filling.era());
+        call.arg(u8::from(self.tells_loss)).arg(self.cursor);
+        let restores: Vec<String> = self.restores.iter().map(usize::to_string).collect();
+        call.arg(if is_last { restores.join(" ") } else { String::new() });
         match &self.generation {
             Some((root, id, keys)) => call.arg(root).arg(id.to_string()).arg(keys),
             None => call.arg(""),
         };
         let answer = answer(call.invoke(server), "exchange.lua")?;
-        let [what, id, pulled @ ..] = &answer[..] else {
+        let [what, id, era, pulled @ ..] = &answer[..] else {
             return Err(self.foreign("meta", "the reply of the script is too short"));
         };
+        match &what[..] {
+            b"gone" => return Err(superseded(true)),
+            b"other" => return Err(self.differs(id)),
+            _ => {}
+        }
         let done = match &what[..] {
             b"done" | b"holds" | b"filled" => true,
             // An answer without deltas could come for ever.
-            b"more" if !pulled.is_empty() => false,
+            b"more" | b"gaps" if !pulled.is_empty() => false,
             b"lost" => return Ok(Exchanged::Lost),
             b"next" => false,
-            b"gone" => return Err(superseded(true)),
-            b"other" => return Err(self.differs(id)),
             _ => return Err(self.foreign("meta", "the reply of the script is unknown")),
         };
+        self.filling.comes_to(era);
+        self.tells_loss = false;
         let mut take = || {
             let (pulled, []) = pulled.as_chunks() else {
                 return Err("an exchange without its delta");
@@ -321,7 +364,21 @@ impl<S: Send + Sync> Replica<S> {
         Ok(match (taken, done) {
             (Ok(true), true) => {
                 self.filling.hears(what);
-                Exchanged::Done
+                self.cursor = (self.cursor + CHECKED) % self.versions.len().max(1);
+                if self.filling.is_filled {
+                    self.gaps.clear();
+                }
+                if is_last && pulled.is_empty() {
+                    self.restores.clear();
+                }
+                match std::mem::take(&mut self.begins_again) {
+                    true => Exchanged::Again,
+                    false => Exchanged::Done,
+                }
+            }
+            (Ok(true), false) if *what == b"gaps" => {
+                self.begins_again = false;
+                Exchanged::Again
             }
             (Ok(true), false) if *what == b"next" => return Err(superseded(false)),
             (Ok(true), false) => Exchanged::More,
@@ -334,12 +391,14 @@ impl<S: Send + Sync> Replica<S> {
     fn take(&mut self, id: &[u8], delta: &[u8], pulled: bool) -> Result<bool, &'static str> {
         let id = Id::parse(id).ok_or("its id is not one of a stream entry")?;
         let mut passed = true;
-        delta::decode(delta, self.pushed.len(), |chunk, word, bits| {
-            let word = chunk * CHUNK_WORDS + word;
-            if pulled {
-                self.filter.add_bits(word, bits);
+        delta::decode(delta, self.pushed.len(), |chunk, added| {
+            if let Some((word, bits)) = added {
+                let word = chunk * CHUNK_WORDS + word;
+                if pulled {
+                    self.filter.add_bits(word, bits);
+                }
+                self.pushed[word] |= bits;
             }
-            self.pushed[word] |= bits;
             match self.ahead.get(&chunk) {
                 // The chunk that was read has these bits, and more.
                 Some(read) if id.number < read.number => return,
@@ -348,7 +407,18 @@ impl<S: Send + Sync> Replica<S> {
                 Some(_) => _ = self.ahead.remove(&chunk),
                 None => {}
             }
-            self.versions[chunk] = id;
+            if added.is_some() {
+                self.versions[chunk] = id;
+                return;
+            }
+            // The server has lost the chunk.
+            if self.versions[chunk] != Id::default() && !self.gaps.contains(&chunk) {
+                self.restores.insert(chunk);
+            }
+            self.versions[chunk] = Id::default();
+            let words = delta::chunk_words(chunk, self.pushed.len()).unwrap_or(0);
+            self.pushed[chunk * CHUNK_WORDS..][..words].fill(0);
+            self.begins_again = true;
         })?;
         let bytes = if pulled {
             &mut self.counts.pulled_bytes
@@ -367,7 +437,7 @@ impl<S: Send + Sync> Replica<S> {
         self.counts.resyncs += 1;
         self.ahead.clear();
         let state = self.read(&[], server)?;
-        let [description, head, theirs @ ..] = &state[..] else {
+        let [description, head, lost, theirs @ ..] = &state[..] else {
             return Err(self.foreign("meta", "the reply of the script is too short"));
         };
         if !description.is_empty() {
@@ -377,11 +447,15 @@ impl<S: Send + Sync> Replica<S> {
             [] => Id::default(),
             head => Id::parse(head).ok_or_else(|| self.foreign("meta", "the head is not the id of a stream entry"))?,
         };
+        // This node may lack bits that were pushed there since its last exchange.
+        self.restores.clear();
+        let lost = str::from_utf8(lost).unwrap_or_default().split(' ');
+        let lost = lost.filter_map(|chunk| chunk.parse().ok());
+        self.gaps
+            .extend(lost.filter(|&chunk: &usize| chunk < self.versions.len()));
         let mut versions = vec![Id::default(); self.versions.len()];
         for [chunk, version] in theirs.as_chunks().0 {
-            let chunk = std::str::from_utf8(chunk)
-                .ok()
-                .and_then(|chunk| chunk.parse::<usize>().ok());
+            let chunk = str::from_utf8(chunk).ok().and_then(|chunk| chunk.parse::<usize>().ok());
             *chunk
                 .and_then(|chunk| versions.get_mut(chunk))
                 .ok_or_else(|| self.foreign("versions", "a chunk is none of the filter's"))? = self.version(version)?;
@@ -408,6 +482,10 @@ impl<S: Send + Sync> Replica<S> {
             }
             for (&chunk, [version, content]) in some.iter().zip(chunks) {
                 let version = self.version(version)?;
+                if content.is_empty() && version != Id::default() {
+                    self.gaps.insert(chunk);
+                    self.cursor = chunk;
+                }
                 self.take_chunk(chunk, content)?;
                 self.versions[chunk] = version;
                 if version != versions[chunk] {
@@ -416,6 +494,7 @@ impl<S: Send + Sync> Replica<S> {
             }
         }
         self.at = Some(head);
+        self.begins_again = false;
         Ok(())
     }
 
@@ -451,7 +530,9 @@ impl<S: Send + Sync> Replica<S> {
             let there = &there[..there.len().min(8)];
             bytes[..there.len()].copy_from_slice(there);
             let bits = u64::from_le_bytes(bytes);
-            self.has_lost |= self.pushed[first + i] & !bits != 0;
+            let is_lost = self.pushed[first + i] & !bits != 0 && !self.gaps.contains(&chunk);
+            self.has_lost |= is_lost;
+            self.tells_loss |= is_lost;
             self.pushed[first + i] = bits;
             self.filter.add_bits(first + i, bits);
         }
@@ -491,6 +572,8 @@ impl<S: Send + Sync> Side for Replica<S> {
         self.versions.fill(Id::default());
         self.ahead.clear();
         self.at = None;
+        self.gaps.clear();
+        self.restores.clear();
     }
 
     /// A part of the log, or chunks, or the versions of all chunks.

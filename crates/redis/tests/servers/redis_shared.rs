@@ -3,6 +3,7 @@
 //! processes of their own.
 
 mod fill;
+mod losses;
 mod processes;
 mod proxy;
 pub(crate) mod set;
@@ -845,22 +846,30 @@ fn a_server_that_answers_without_sense_is_an_error() {
     };
     let exchange = |answer: &[&str]| {
         let answer = answer.iter().copied().map(text).collect();
-        answers(vec![list(vec![text(""); 2]), list(answer)])
+        answers(vec![list(vec![text(""); 3]), list(answer)])
     };
     // More, without end.
-    assert!(exchange(&["more", "1-1"]).contains("the reply of the script is unknown"));
-    assert!(exchange(&["done", "1-1", "1-1"]).contains("an exchange without its delta"));
+    assert!(exchange(&["more", "1-1", ""]).contains("the reply of the script is unknown"));
+    assert!(exchange(&["done", "1-1", "", "1-1"]).contains("an exchange without its delta"));
     assert!(exchange(&["done"]).contains("the reply of the script is too short"));
     let own = format!("1 {} 2 3 0 0", filter(KEYS).blocks());
-    assert!(exchange(&["other", &own]).contains("differs"));
+    assert!(exchange(&["other", &own, ""]).contains("differs"));
+    // Lost chunks without end.
+    let gaps = || {
+        let delta = redis::Value::BulkString(vec![0, 0, 0, 0, 0, 0]);
+        list(vec![text("gaps"), text("1-1"), text(""), text("1-1"), delta])
+    };
+    let mut gaps = vec![gaps(); 20];
+    gaps.insert(0, list(vec![text(""); 3]));
+    assert!(answers(gaps).contains("trimmed its log faster than this node could read it"));
     // More without end, each time of something new.
     let mut endless = Mock::new(move |request| {
         if request.number == 1 {
-            return Ok(vec![list(vec![text(""); 2])]);
+            return Ok(vec![list(vec![text(""); 3])]);
         }
         let id = || text(&format!("{}-1", request.number));
         let delta = redis::Value::BulkString(vec![0, 0, 0, 0, 1, 0, 0, 0]);
-        Ok(vec![list(vec![text("more"), id(), id(), delta])])
+        Ok(vec![list(vec![text("more"), id(), text(""), id(), delta])])
     });
     let error = ends(move || lanebloom_redis::shared::exchange_over(&mut endless, Arc::new(filter(KEYS)), 1));
     let too_fast = "trimmed its log faster than this node could read it";
@@ -868,13 +877,13 @@ fn a_server_that_answers_without_sense_is_an_error() {
     // What is no list of texts is told shortly, of a read and of an exchange; and chunks are as
     // many answers as questions.
     let long = || redis::Value::BulkString(vec![b'x'; 1 << 20]);
-    let lost = [list(vec![text(""); 2]), list(vec![text("lost"), text("1-1")])];
+    let lost = [list(vec![text(""); 3]), list(vec![text("lost"), text("1-1"), text("")])];
     assert!(answers(vec![lost; 10].concat()).contains(too_fast));
-    let state = || list(vec![text(""), text("1-1"), text("3"), text("1-1")]);
+    let state = || list(vec![text(""), text("1-1"), text(""), text("3"), text("1-1")]);
     for (sound, script) in [
         (vec![], "read.lua"),
         (vec![state()], "read.lua"),
-        (vec![list(vec![text(""); 2])], "exchange.lua"),
+        (vec![list(vec![text(""); 3])], "exchange.lua"),
     ] {
         let others = [list(vec![list(vec![long()])]), redis::Value::Okay, redis::Value::Nil];
         for nonsense in others.into_iter().chain([long()]) {
@@ -891,7 +900,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
         ("0", "1", "a version is not the id of a stream entry"),
         ("0", "-", "a version is not the id of a stream entry"),
     ] {
-        let state = [text(""), text("1-1"), text(chunk), text(version)];
+        let state = [text(""), text("1-1"), text(""), text(chunk), text(version)];
         let error = answers(vec![list(state.into())]);
         let foreign = "{fuzz}:versions was not written by a shared filter: ";
         assert_eq!(error, format!("{foreign}{says}"));

@@ -56,7 +56,13 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
         !self.is_complete
     }
 
-    /// A pass, as the thread makes it. `has_all` is the generation that a source has filled.
+    /// What a source reads for now: `has_all` if it has ended. It is another one after a loss.
+    #[must_use]
+    pub fn reading(&mut self) -> u64 {
+        self.side.filling().map_or(0, |filling| filling.reading)
+    }
+
+    /// A pass, as the thread makes it. `has_all` is the reading that a source has ended.
     /// Returns whether the node may run a source.
     pub fn pass(
         &mut self,
