@@ -62,7 +62,8 @@ if ARGV[14] ~= '' then
     if next and not meta[1] then
         return { 'gone', ARGV[15], '' }
     elseif not newest then
-        redis.call('HSET', ARGV[14], 'newest', ARGV[15], 'keys', ARGV[16])
+        local now = string.format('%.0f', milliseconds())
+        redis.call('HSET', ARGV[14], 'newest', ARGV[15], 'keys', ARGV[16], 'begun', now)
     end
 end
 

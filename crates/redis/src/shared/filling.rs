@@ -29,8 +29,30 @@ pub(super) struct Filling {
     pub(super) generation: u64,
     /// Whether lookups find all keys in an older generation, until this one is filled.
     pub(super) is_covered: bool,
-    /// The expected keys of the next generation, if a caller wants one.
-    pub(super) rebuild: Option<u64>,
+    /// The next generation, if a caller wants one.
+    pub(super) rebuild: Option<Rebuild>,
+}
+
+/// A generation that a caller wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rebuild {
+    pub(super) expected_keys: u64,
+    /// The least age of the one before it.
+    pub(super) age: Duration,
+}
+
+impl Rebuild {
+    /// Whatever the age of the one before it.
+    pub(super) fn now(expected_keys: u64) -> Self {
+        let age = Duration::ZERO;
+        Self { expected_keys, age }
+    }
+
+    /// What both want. (One that is wanted at any age is wanted.)
+    pub(super) fn or(self, other: Option<Self>) -> Self {
+        let age = other.map_or(self.age, |other| self.age.min(other.age));
+        Self { age, ..self }
+    }
 }
 
 impl Filling {
@@ -99,8 +121,8 @@ pub(super) struct Fill {
     /// The newest generation, and the present reading.
     pub(super) generation: u64,
     pub(super) reading: u64,
-    /// A generation after which a caller wants another, and the expected keys of that one.
-    pub(super) rebuild: Option<(u64, u64)>,
+    /// A generation after which a caller wants another.
+    pub(super) rebuild: Option<(u64, Rebuild)>,
     pub(super) fills: u64,
     pub(super) failed: u64,
 }
@@ -113,7 +135,9 @@ impl Fill {
         // If there is another one already, the caller has it.
         let wanted = self.rebuild.take();
         let wanted = wanted.filter(|(after, _)| *after == filling.generation);
-        filling.rebuild = wanted.map(|(_, keys)| keys).or(filling.rebuild);
+        if let Some((_, wanted)) = wanted {
+            filling.rebuild = Some(wanted.or(filling.rebuild));
+        }
     }
 
     /// After a pass that succeeded.

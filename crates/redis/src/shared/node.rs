@@ -11,7 +11,7 @@
 //! a last round trip that began within the timeout of the push.
 
 use super::deadline_socket::DeadlineSocket;
-use super::filling::{self, Fill, Filling};
+use super::filling::{self, Fill, Filling, Rebuild};
 use super::lag_limit::LagLimit;
 use crate::error::{Kind, Report, SharedError};
 use redis::{Client, ConnectionAddr, ConnectionLike};
@@ -362,14 +362,18 @@ impl Control {
         }
     }
 
-    /// Asks for a new generation of a set, and waits for it.
-    pub(super) fn rebuild(&self, keys: u64, timeout: Duration) -> Result<(), SharedError> {
+    /// Asks for a new generation of a set, and waits for it. Returns false if the present one is
+    /// younger than the caller wants.
+    pub(super) fn rebuild(&self, wanted: Rebuild, timeout: Duration) -> Result<bool, SharedError> {
         let mut state = self.lock();
         let generation = state.fill.generation;
-        state.fill.rebuild = Some((generation, keys));
-        self.ask(&mut state);
-        self.wait_for(state, timeout, |state| state.fill.generation != generation, |_| true)
-            .map(drop)
+        let before = state.fill.rebuild.filter(|(after, _)| *after == generation);
+        state.fill.rebuild = Some((generation, wanted.or(before.map(|(_, before)| before))));
+        let mine = self.ask(&mut state);
+        let has_begun = |state: &State| state.fill.generation != generation;
+        let done = |state: &State| has_begun(state) || wanted.age > Duration::ZERO && state.succeeded >= mine;
+        let state = self.wait_for(state, timeout, done, |_| true)?;
+        Ok(has_begun(&state))
     }
 
     /// Asks the thread for a pass. Returns the number of the call.
@@ -589,7 +593,7 @@ mod tests {
         });
         let mut filling = Filling::default();
         thread::scope(|scope| {
-            let call = || scope.spawn(|| control.rebuild(1000, Duration::from_secs(60)));
+            let call = || scope.spawn(|| control.rebuild(Rebuild::now(1000), Duration::from_secs(60)));
             let have_asked = |callers| {
                 while control.lock().asked < callers {
                     thread::yield_now();
@@ -598,14 +602,14 @@ mod tests {
             let mut calls = vec![call(), call()];
             have_asked(2);
             control.lock().fill.tell(&mut filling);
-            assert_eq!(filling.rebuild, Some(1000));
+            assert_eq!(filling.rebuild, Some(Rebuild::now(1000)));
             calls.extend([call(), call()]);
             have_asked(4);
             filling = filling.next(true);
             control.lock().fill.hears(&filling);
             control.reported.notify_all();
             for call in calls {
-                call.join().unwrap().unwrap();
+                assert!(call.join().unwrap().unwrap());
             }
         });
         control.lock().fill.tell(&mut filling);

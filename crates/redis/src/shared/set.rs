@@ -42,6 +42,7 @@ pub use self::stepped::SteppedSet;
 use self::side::SetSide;
 use super::description::RedisKeys;
 use super::fill::{self, Filled};
+use super::filling::Rebuild;
 use super::node::Node;
 use super::{Shared, SharedBuilder};
 use crate::error::SharedError;
@@ -176,9 +177,46 @@ impl<S: KeyHasher> SharedSet<S> {
     /// Fails if `expected_keys` is more than 1024 times those of `connect_set`, or if the server
     /// did not take it within `timeout`. In the latter case the generation may begin later.
     pub fn rebuild(&self, expected_keys: usize, timeout: Duration) -> Result<(), SharedError> {
-        let keys = expected_keys as u64;
+        self.rebuild_if_older(Duration::ZERO, expected_keys, timeout).map(drop)
+    }
+
+    /// [`rebuild`](Self::rebuild), unless the newest generation began less than `age` ago, by the
+    /// server's clock. Returns whether another one began.
+    ///
+    /// So each process may call it on a schedule, to drop the keys of removed rows: one generation
+    /// begins in each `age`, and one process reads the store.
+    ///
+    /// # Errors
+    ///
+    /// Fails as `rebuild` does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::Duration;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, |keys| {
+    ///     ConcurrentBloom::builder().expected_keys(keys).build()
+    /// })?;
+    /// let (second, timeout) = (Duration::from_secs(1), Duration::from_secs(30));
+    /// std::thread::sleep(second);
+    /// assert!(ids.rebuild_if_older(second, 2000, timeout)?);
+    /// assert!(!ids.rebuild_if_older(3600 * second, 2000, timeout)?);
+    /// assert_eq!(ids.generation(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rebuild_if_older(
+        &self,
+        age: Duration,
+        expected_keys: usize,
+        timeout: Duration,
+    ) -> Result<bool, SharedError> {
+        let expected_keys = expected_keys as u64;
         // Here, since the thread would ask for it again in every pass.
-        self.filter.check_keys(keys)?;
-        self.node.rebuild(keys, timeout)
+        self.filter.check_keys(expected_keys)?;
+        self.node.rebuild(Rebuild { expected_keys, age }, timeout)
     }
 }

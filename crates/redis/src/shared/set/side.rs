@@ -4,7 +4,7 @@
 use super::local::{Generation, LocalSet, Log};
 use crate::error::{Kind, SharedError};
 use crate::shared::description::{Description, Lifetime, RedisKeys};
-use crate::shared::filling::Filling;
+use crate::shared::filling::{Filling, Rebuild};
 use crate::shared::node::{Counts, Side};
 use crate::shared::replica::{Id, Replica, answer};
 use lanebloom::internal::Swap;
@@ -13,6 +13,7 @@ use redis::{ConnectionLike, Script};
 use std::hash::{BuildHasher, RandomState};
 use std::mem;
 use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
 
 /// Generations that a pass follows, before it gives up until the next pass.
 const MOST_GENERATIONS: usize = 8;
@@ -99,21 +100,29 @@ where
         })
     }
 
-    /// Announces the generation `number`, after `newest`. Returns false if another one is newer.
+    /// Announces the generation `number`, after `newest`. Does nothing if another one is newer, or
+    /// `newest` is younger than that.
     fn announce(
         &self,
         server: &mut dyn ConnectionLike,
         newest: Id,
         number: u64,
-        keys: u64,
+        wanted: Rebuild,
         lost: bool,
-    ) -> Result<bool, SharedError> {
-        let token = self.random.hash_one((number, newest.token));
+    ) -> Result<Announced, SharedError> {
+        // Another one in each call: a server that has lost the root may have kept the generation
+        // that this node announced before, for other keys.
+        let token = self.random.hash_one((number, Instant::now()));
         let next = Id { number, token }.to_string();
         let mut call = ANNOUNCE.prepare_invoke();
         call.key(self.keys.key("meta")).arg(newest.to_string()).arg(next);
-        call.arg(keys).arg(u8::from(lost));
-        Ok(answer(call.invoke(server), "announce.lua")?.is_empty())
+        let age = u64::try_from(wanted.age.as_millis()).unwrap_or(u64::MAX);
+        call.arg(wanted.expected_keys).arg(u8::from(lost)).arg(age);
+        Ok(match answer(call.invoke(server), "announce.lua")?.first() {
+            None => Announced::Here,
+            Some(word) if word == b"young" => Announced::Not,
+            Some(_) => Announced::Elsewhere,
+        })
     }
 
     /// Goes to the newest generation: see "The switch". `is_gone` says that the server does not
@@ -134,7 +143,8 @@ where
                 .as_ref()
                 .map_or(root.keys, |generation| generation.2);
             let number = root.newest.number.max(present.id.number) + 1;
-            self.announce(server, root.newest, number, own_keys, true)?;
+            let wanted = Rebuild::now(own_keys);
+            self.announce(server, root.newest, number, wanted, true)?;
             root = self.root(server)?;
         }
         if is_wrong(&root) {
@@ -165,11 +175,21 @@ where
         self.collect();
         self.replica.filter().insert_hashes(&self.unpushed.hashes);
         if self.unpushed.is_cut {
-            self.replica.filling.rebuild = Some(keys);
+            self.replica.filling.rebuild = Some(Rebuild::now(keys));
         }
         tracing::info!(generation = newest.number, keys, "a shared set has a new generation");
         Ok(())
     }
+}
+
+/// What became of an announcement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Announced {
+    Here,
+    /// Another generation is newer.
+    Elsewhere,
+    /// The present one is too young.
+    Not,
 }
 
 /// What the root key says.
@@ -215,11 +235,12 @@ where
             result?;
             self.has_joined = true;
             self.replica.has_lost = false;
-            if let Some(keys) = self.replica.filling.rebuild {
+            if let Some(wanted) = self.replica.filling.rebuild {
                 let newest = self.local.newest().id;
                 let has_lost = self.unpushed.is_cut;
-                if self.announce(server, newest, newest.number + 1, keys, has_lost)? {
-                    // Its source reads the rows of these inserts.
+                let announced = self.announce(server, newest, newest.number + 1, wanted, has_lost)?;
+                // Its source reads the rows of these inserts. Otherwise the pass has pushed them.
+                if announced != Announced::Elsewhere {
                     self.unpushed = Log::default();
                 }
                 if !self.unpushed.is_cut {

@@ -4,7 +4,7 @@ use super::local::{LocalSet, Log};
 use super::side::SetSide;
 use crate::error::SharedError;
 use crate::shared::description::RedisKeys;
-use crate::shared::filling::Fill;
+use crate::shared::filling::{Fill, Rebuild};
 use crate::shared::node::Side;
 use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
 use redis::ConnectionLike;
@@ -77,7 +77,7 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
             ..Fill::default()
         };
         if let Some(filling) = self.side.filling() {
-            fill.rebuild = rebuild.map(|keys| (filling.generation, keys));
+            fill.rebuild = rebuild.map(|keys| (filling.generation, Rebuild::now(keys)));
             fill.tell(filling);
         }
         self.side.pass(server, &|| false)?;

@@ -345,3 +345,60 @@ fn an_insert_during_a_pass_comes_to_the_next_generation() {
     other.pass(None);
     assert!(other.handle.contains(&17u64) && !other.node.may_lack_keys());
 }
+
+/// Each process has a schedule of its own.
+#[test]
+fn of_processes_with_schedules_one_begins_a_generation() {
+    let redis = server!();
+    let (one, other) = (connect(&redis, 1000).unwrap(), connect(&redis, 1000).unwrap());
+    let hour = Duration::from_secs(3600);
+    let is_due = |node: &SharedSet, age| node.rebuild_if_older(age, 2000, PATIENCE).unwrap();
+    assert!(!is_due(&one, hour) && !is_due(&other, hour));
+    for generation in 1..4 {
+        let [begun]: [u64; 1] = redis.ask(&["HMGET", "{ids}:meta", "begun"]);
+        let begun = (begun - 3_600_000).to_string();
+        redis.ask::<()>(&["HSET", "{ids}:meta", "begun", &begun]);
+        let due: Vec<bool> = thread::scope(|scope| {
+            let call = |node| scope.spawn(move || is_due(node, hour));
+            let calls = [call(&one), call(&other), call(&one)];
+            calls.into_iter().map(|call| call.join().unwrap()).collect()
+        });
+        assert!(due.contains(&true), "{due:?}");
+        for node in [&one, &other] {
+            assert!(!is_due(node, hour));
+            sync(node);
+            assert_eq!(node.generation(), generation);
+        }
+    }
+    // A rebuild beside it is not held back by it, nor by a clock that is set back.
+    one.rebuild(2000, PATIENCE).unwrap();
+    sync(&other);
+    redis.ask::<()>(&["HSET", "{ids}:meta", "begun", "99999999999999"]);
+    assert!(is_due(&other, hour));
+    sync(&one);
+    assert_eq!((one.generation(), other.generation()), (5, 5));
+    let error = one.rebuild_if_older(hour, 1_024_001, PATIENCE).unwrap_err();
+    assert!(error.to_string().contains("exceeds this node's limit"), "{error}");
+}
+
+/// The server loses the root alone, and a node announces a generation again: it is another one.
+#[test]
+fn a_generation_that_is_announced_twice_is_two() {
+    let redis = server!();
+    let [mut one, mut other] = Stepped::two(&redis);
+    let mut server = meanwhile(&redis, |number| match number {
+        // After the announcement.
+        3.. => Err(std::io::Error::other("simulated").into()),
+        _ => Ok(()),
+    });
+    one.node.pass(&mut server, false, None, Some(200)).unwrap_err();
+    drop(server);
+    other.pass(None);
+    other.push(17);
+    redis.ask::<()>(&["DEL", "{ids}:meta"]);
+    one.pass(Some(100_000));
+    one.pass(None);
+    other.pass(None);
+    one.pass(None);
+    assert!(!one.refuses(17) && !other.refuses(17));
+}
