@@ -466,7 +466,7 @@ impl SharedError {
     }
 
     pub(crate) fn ended() -> Self {
-        Report::new(Kind::Ended, "the shared filter was dropped meanwhile").into()
+        Report::new(Kind::Ended, "the shared filter was closed or dropped meanwhile").into()
     }
 
     pub(crate) fn behind() -> Self {

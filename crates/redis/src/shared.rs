@@ -274,9 +274,9 @@ pub use window::exchange_window_over;
 ///
 /// It derefs to the filter: look up and insert by the filter's own methods, which never wait for
 /// the network. [The module](self) has the promises, the costs, and how a guard treats keys that
-/// have not arrived yet.
+/// have not arrived yet. Clones share one node: one thread, one connection, one filter.
 ///
-/// A drop waits for nothing, so it may happen in any thread. If the last attempt succeeded, the
+/// The drop of the last clone waits for nothing, so it may happen in any thread. If the last attempt succeeded, the
 /// background thread pushes once more. It ends within eight times the
 /// [timeout](SharedBuilder::timeout), and holds the filter's memory until then. If the process ends
 /// first, so does the thread: call [`close`](Self::close) if no key may be lost.
@@ -298,11 +298,22 @@ pub use window::exchange_window_over;
 /// ids.sync(Duration::from_secs(30))?;
 /// assert!(ids.stats().pushed_bytes > 0 && ids.stats().last_error.is_none());
 /// assert!(!ids.is_lagging() && !ids.may_lack_keys());
+///
+/// let clone = ids.clone();
+/// ids.close(Duration::from_secs(30))?; // for both
+/// assert!(clone.contains("ann") && clone.sync(Duration::from_secs(30)).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Shared<F> {
     filter: Arc<F>,
-    node: Node,
+    node: Arc<Node>,
+}
+
+impl<F> Clone for Shared<F> {
+    fn clone(&self) -> Self {
+        let (filter, node) = (Arc::clone(&self.filter), Arc::clone(&self.node));
+        Self { filter, node }
+    }
 }
 
 /// A [`ConcurrentBloom`] that shares one set with other processes, through Redis.
@@ -536,7 +547,7 @@ impl SharedBuilder {
         let filter = filter.into();
         let description = Description::of(&filter, filter.hasher(), self.lifetime);
         let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
-        let node = Node::start(server, replica, &self.node)?;
+        let node = Node::start(server, replica, &self.node)?.into();
         Ok(Shared { filter, node })
     }
 
@@ -572,8 +583,24 @@ impl<F> Shared<F> {
         self.node.sync(timeout)
     }
 
-    /// [`sync`](Self::sync), and then ends the background thread. Waits until the thread is gone
-    /// and has released the filter and its connection. Use it at the end of a process, since a drop
+    /// [`sync`](Self::sync) for a task: waits in a thread of the runtime's for blocking work. The
+    /// example of [`fill_once_async`](SharedBloom::fill_once_async) calls it.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Fails as `sync` does, or if the runtime is shut down.
+    #[cfg(feature = "tokio")]
+    pub async fn sync_async(&self, timeout: Duration) -> Result<(), SharedError> {
+        let node = Arc::clone(&self.node);
+        fill::aside(move || node.sync(timeout)).await
+    }
+
+    /// [`sync`](Self::sync), and then ends the background thread, for all clones. Waits until the
+    /// thread is gone and has released the filter and its connection. Use it at the end of a process, since a drop
     /// does not wait.
     ///
     /// # Errors

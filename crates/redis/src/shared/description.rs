@@ -2,7 +2,9 @@
 //! The server keeps it as text. Every node compares it with its own before it exchanges bits.
 
 use crate::error::{Kind, Report, SharedError};
+use crate::reply::shortened;
 use lanebloom::{ConcurrentBloom, KeyHasher};
+use redis::{RedisError, RedisResult, Value};
 use std::fmt;
 use std::time::Duration;
 
@@ -38,6 +40,36 @@ impl RedisKeys {
     /// The key of a part of the set.
     pub(super) fn key(&self, role: impl fmt::Display) -> String {
         format!("{}:{role}", self.prefix)
+    }
+
+    /// The texts of a script's answer.
+    pub(super) fn answer(&self, reply: RedisResult<Value>, script: &str) -> Result<Vec<Vec<u8>>, SharedError> {
+        let unexpected =
+            |reply: &Value| SharedError::other(format!("unexpected reply to {script}: {}", shortened(reply)));
+        let reply = reply.map_err(|error| self.error(error))?;
+        let Value::Array(texts) = reply else {
+            return Err(unexpected(&reply));
+        };
+        let bytes = |text| match text {
+            Value::BulkString(bytes) => Ok(bytes),
+            other => Err(unexpected(&other)),
+        };
+        texts.into_iter().map(bytes).collect()
+    }
+
+    /// The error of a command about these keys.
+    pub(super) fn error(&self, error: RedisError) -> SharedError {
+        // (In a script, Redis 7 says so with the code ERR.)
+        let in_script = || error.to_string().contains("The user executing the script can't");
+        if error.code() != Some("NOPERM") && !in_script() {
+            return SharedError::redis(error);
+        }
+        let error = SharedError::redis(error);
+        let text = format!(
+            "{error}; the user needs @scripting, the commands of the scripts (@read, @write, TIME), and the keys ~{{{}}}:*",
+            self.name
+        );
+        Report::other(text).because(error).into()
     }
 
     /// The error for a part that no node wrote.

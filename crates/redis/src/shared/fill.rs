@@ -24,6 +24,8 @@ use lanebloom::{ConcurrentBloom, KeyHasher};
 use std::error::Error;
 use std::sync::MutexGuard;
 use std::time::Duration;
+#[cfg(feature = "tokio")]
+use tokio::runtime::Handle;
 
 /// The result of [`fill_once`](SharedBloom::fill_once): the node that filled the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +90,78 @@ impl<S: KeyHasher> SharedBloom<S> {
         mut source: impl FnMut(&ConcurrentBloom<S>) -> Result<(), E>,
     ) -> Result<Filled, SharedError> {
         fill_once(&self.node, timeout, |_| source(&self.filter))
+    }
+}
+
+/// Filling the set from async code.
+#[cfg(feature = "tokio")]
+impl<S: KeyHasher + Send + Sync + 'static> SharedBloom<S> {
+    /// [`fill_once`](Self::fill_once) with an async source, such as a query of an async client. Waits
+    /// in a thread of the runtime's for blocking work, which also polls the source. If the future is
+    /// dropped, the fill goes on.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the source does, or outside a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Fails as `fill_once` does, or if the runtime is shut down.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::{SharedBloom, shared::Filled};
+    /// use std::{io, time::Duration};
+    ///
+    /// /// The query, for every place that reads all ids.
+    /// async fn read_ids(mut take: impl FnMut(&[u64])) -> io::Result<()> {
+    ///     for page in [[1, 2], [3, 4]] {
+    ///         tokio::task::yield_now().await; // SELECT id FROM users
+    ///         take(&page);
+    ///     }
+    ///     Ok(())
+    /// }
+    ///
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let builder = SharedBloom::builder("ids").open_until_filled();
+    /// let ids = builder.connect(server, filter)?;
+    /// let source = async |ids: &ConcurrentBloom| {
+    ///     read_ids(|page| _ = ids.insert_batch(page)).await
+    /// };
+    /// let hour = Duration::from_secs(3600);
+    /// assert_eq!(ids.fill_once_async(hour, source).await?, Filled::Here);
+    /// assert!(!ids.may_lack_keys() && ids.contains(&3u64));
+    /// ids.insert(&5u64);
+    /// ids.sync_async(hour).await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn fill_once_async<E: Into<Box<dyn Error + Send + Sync>>>(
+        &self,
+        timeout: Duration,
+        mut source: impl AsyncFnMut(&ConcurrentBloom<S>) -> Result<(), E> + Send + 'static,
+    ) -> Result<Filled, SharedError> {
+        let (ids, runtime) = (self.clone(), Handle::current());
+        aside(move || ids.fill_once(timeout, |filter| runtime.block_on(source(filter)))).await
+    }
+}
+
+/// Does blocking work for a task.
+#[cfg(feature = "tokio")]
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SharedError> + Send + 'static,
+) -> Result<T, SharedError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(Report::other("the runtime is shut down").because(error).into()),
+        },
     }
 }
 

@@ -14,7 +14,7 @@ use super::deadline_socket::DeadlineSocket;
 use super::filling::{self, Fill, Filling, Rebuild};
 use super::lag_limit::LagLimit;
 use crate::error::{Kind, Report, SharedError};
-use redis::{Client, ConnectionAddr, ConnectionLike};
+use redis::{Client, ConnectionAddr, ConnectionLike, RedisResult};
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
@@ -52,6 +52,11 @@ pub(super) trait Side: Send {
 
     /// The work so far.
     fn counts(&self) -> Counts;
+
+    /// Whether the server deletes the set's keys at some time.
+    fn expires(&self) -> bool {
+        false
+    }
 
     /// The node's part in filling the set, if the set can be filled once.
     fn filling(&mut self) -> Option<&mut Filling> {
@@ -115,6 +120,7 @@ impl Node {
         };
         let began = Instant::now();
         worker.pass(&|| false)?;
+        worker.warn_of_evictions();
         control.lag_limit.begin(began);
         control.report(0, began, &mut *worker.side, None);
         let its_control = Arc::clone(&control);
@@ -130,7 +136,7 @@ impl Node {
     }
 
     /// [`sync`](Self::sync), and then waits until the thread is gone.
-    pub(super) fn close(self, timeout: Duration) -> Result<(), SharedError> {
+    pub(super) fn close(&self, timeout: Duration) -> Result<(), SharedError> {
         let began = Instant::now();
         self.sync(timeout)?;
         self.end(true);
@@ -312,7 +318,8 @@ impl Control {
         done: impl Fn(&State) -> bool,
         counts: impl Fn(&State) -> bool,
     ) -> Result<MutexGuard<'a, State>, SharedError> {
-        let hopeless = |state: &State| counts(state) && state.error.as_ref().is_some_and(SharedError::is_final);
+        let is_final = |state: &State| state.error.as_ref().is_some_and(SharedError::is_final);
+        let hopeless = |state: &State| state.gone || counts(state) && is_final(state);
         let (state, _) = self
             .reported
             .wait_timeout_while(state, timeout, |state| !done(state) && !hopeless(state))
@@ -322,6 +329,7 @@ impl Control {
         }
         Err(match state.error.clone() {
             Some(error) if error.is_final() => error,
+            _ if state.gone => SharedError::ended(),
             last => SharedError::timeout(timeout, last),
         })
     }
@@ -402,12 +410,14 @@ impl Control {
         state.attempted = asked;
         // Before this exchange counts: it may be the first after a lag.
         let lagged = self.lag_limit.is_exceeded();
+        let mut lost = false;
         if error.is_none() {
             state.succeeded = asked;
             state.current = Some(began);
             state.passes += 1;
             if let Some(filling) = side.filling() {
                 state.fill.hears(filling);
+                lost = self.open_until_filled && self.is_filled() && !filling.is_complete();
                 // Partners: the loads in `is_filled` and `may_lack_keys`.
                 self.is_filled.store(filling.is_filled, Ordering::Release);
                 self.is_complete.store(filling.is_complete(), Ordering::Release);
@@ -426,6 +436,9 @@ impl Control {
         if begins {
             let error = last.as_ref().map(tracing::field::display);
             tracing::warn!(error, "a shared filter lags above its limit: its guards are open");
+        }
+        if lost {
+            tracing::warn!("the server lost a part of a shared filter: its guards are open until it is filled again");
         }
         if ends {
             tracing::info!("a shared filter has caught up: its guards are closed");
@@ -531,6 +544,36 @@ impl Worker {
         // request. A server that refuses may have been demoted, and another may have its name now.
         self.connection = Some(connection);
         Ok(())
+    }
+
+    /// Warns if the server may evict a part of the set. A server that does not tell is not asked
+    /// again.
+    fn warn_of_evictions(&mut self) {
+        let Some(mut connection) = self.connection.take() else {
+            return;
+        };
+        let info: RedisResult<String> = redis::cmd("INFO").arg("memory").query(&mut connection);
+        match info {
+            Ok(info) => {
+                let field = |name| {
+                    info.lines()
+                        .find_map(|line| line.strip_prefix(name))
+                        .unwrap_or_default()
+                };
+                let (limit, policy) = (field("maxmemory:").trim(), field("maxmemory_policy:").trim());
+                let evicts = policy.starts_with("allkeys") || policy.starts_with("volatile") && self.side.expires();
+                if evicts && limit != "0" {
+                    tracing::warn!(
+                        policy,
+                        maxmemory = limit,
+                        "the server may evict parts of a shared filter, whose nodes then push them again"
+                    );
+                }
+                self.connection = Some(connection);
+            }
+            Err(error) if error.is_io_error() || error.is_unrecoverable_error() => {}
+            Err(_) => self.connection = Some(connection),
+        }
     }
 
     /// The pause after this many failures in a row.

@@ -42,9 +42,8 @@ use super::description::{Description, Lifetime, RedisKeys};
 use super::filling::Filling;
 use super::node::{Counts, Side};
 use crate::error::{Kind, Report, SharedError};
-use crate::reply::shortened;
 use lanebloom::ConcurrentBloom;
-use redis::{ConnectionLike, RedisResult, Script, Value};
+use redis::{ConnectionLike, Script};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -323,7 +322,7 @@ impl<S: Send + Sync> Replica<S> {
             Some((root, id, keys)) => call.arg(root).arg(id.to_string()).arg(keys),
             None => call.arg(""),
         };
-        let answer = answer(call.invoke(server), "exchange.lua")?;
+        let answer = self.keys.answer(call.invoke(server), "exchange.lua")?;
         let [what, id, era, pulled @ ..] = &answer[..] else {
             return Err(self.foreign("meta", "the reply of the script is too short"));
         };
@@ -505,7 +504,7 @@ impl<S: Send + Sync> Replica<S> {
         for chunk in chunks {
             call.key(self.keys.key(chunk)).arg(chunk);
         }
-        answer(call.invoke(server), "read.lua")
+        self.keys.answer(call.invoke(server), "read.lua")
     }
 
     /// The version of a chunk; the default for an empty text.
@@ -585,6 +584,10 @@ impl<S: Send + Sync> Side for Replica<S> {
         self.counts
     }
 
+    fn expires(&self) -> bool {
+        self.description.lifetime != Lifetime::Forever
+    }
+
     fn filling(&mut self) -> Option<&mut Filling> {
         Some(&mut self.filling)
     }
@@ -592,20 +595,6 @@ impl<S: Send + Sync> Side for Replica<S> {
 
 fn superseded(is_gone: bool) -> SharedError {
     Report::new(Kind::Superseded { is_gone }, "the set is being rebuilt").into()
-}
-
-/// The texts of a script's answer.
-pub(super) fn answer(reply: RedisResult<Value>, script: &str) -> Result<Vec<Vec<u8>>, SharedError> {
-    let unexpected = |reply: &Value| SharedError::other(format!("unexpected reply to {script}: {}", shortened(reply)));
-    let reply = reply.map_err(SharedError::redis)?;
-    let Value::Array(texts) = reply else {
-        return Err(unexpected(&reply));
-    };
-    let bytes = |text| match text {
-        Value::BulkString(bytes) => Ok(bytes),
-        other => Err(unexpected(&other)),
-    };
-    texts.into_iter().map(bytes).collect()
 }
 
 /// Milliseconds since 1970, 0 before.

@@ -133,7 +133,7 @@ impl SharedBuilder {
         let side = SetSide::new(RedisKeys::of(&self.name)?, expected_keys, build)?;
         let filter = Arc::clone(&side.local);
         self.node.open_until_filled = true;
-        let node = Node::start(server, side, &self.node)?;
+        let node = Node::start(server, side, &self.node)?.into();
         Ok(Shared { filter, node })
     }
 }
@@ -165,6 +165,29 @@ impl<S: KeyHasher> SharedSet<S> {
             }
             Ok(())
         })
+    }
+
+    /// [`fill_once`](Self::fill_once) with an async source, as
+    /// [`SharedBloom::fill_once_async`](super::SharedBloom::fill_once_async).
+    ///
+    /// # Panics
+    ///
+    /// Panics if the source does, or outside a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Fails as `fill_once` does, or if the runtime is shut down.
+    #[cfg(feature = "tokio")]
+    pub async fn fill_once_async<E: Into<Box<dyn Error + Send + Sync>>>(
+        &self,
+        timeout: Duration,
+        mut source: impl AsyncFnMut(&ConcurrentBloom<S>) -> Result<(), E> + Send + 'static,
+    ) -> Result<Filled, SharedError>
+    where
+        S: Send + Sync + 'static,
+    {
+        let (ids, runtime) = (self.clone(), tokio::runtime::Handle::current());
+        fill::aside(move || ids.fill_once(timeout, |filter| runtime.block_on(source(filter)))).await
     }
 
     /// Begins a new generation for `expected_keys`, and waits until this node has it. Then

@@ -13,7 +13,7 @@
 
 use super::description::{Description, Lifetime, RedisKeys};
 use super::node::{self, Counts, Node, Side};
-use super::replica::{Expiry, Replica, answer};
+use super::replica::{Expiry, Replica};
 use super::{Shared, SharedBuilder};
 use crate::error::SharedError;
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, WindowedBloom};
@@ -113,7 +113,7 @@ impl SharedBuilder {
         self.check_no_expiry("a window expires by its generations: it")?;
         let side = Generations::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
         self.node.open_until_filled = false;
-        let node = Node::start(server, side, &self.node)?;
+        let node = Node::start(server, side, &self.node)?.into();
         Ok(Shared { filter, node })
     }
 }
@@ -235,7 +235,7 @@ impl<S: KeyHasher> Generations<S> {
             call.key(self.keys.of_generation(*number).key("meta"));
         }
         call.arg(self.description.to_string()).arg(lasting(2)).arg(lasting(3));
-        let answer = answer(call.invoke(server), "look.lua")?;
+        let answer = self.keys.answer(call.invoke(server), "look.lua")?;
         let [description, ahead, heads @ ..] = &answer[..] else {
             return Err(self.keys.foreign("meta", "the reply of the script is too short"));
         };
@@ -298,6 +298,10 @@ impl<S: KeyHasher + Send + Sync> Side for Generations<S> {
         self.replicas
             .first()
             .map_or(usize::MAX, |(_, replica)| replica.most_bytes())
+    }
+
+    fn expires(&self) -> bool {
+        true
     }
 
     fn counts(&self) -> Counts {

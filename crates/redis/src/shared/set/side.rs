@@ -6,7 +6,7 @@ use crate::error::{Kind, SharedError};
 use crate::shared::description::{Description, Lifetime, RedisKeys};
 use crate::shared::filling::{Filling, Rebuild};
 use crate::shared::node::{Counts, Side};
-use crate::shared::replica::{Id, Replica, answer};
+use crate::shared::replica::{Id, Replica};
 use lanebloom::internal::Swap;
 use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
 use redis::{ConnectionLike, Script};
@@ -81,7 +81,7 @@ where
         get.arg(self.keys.key("meta"))
             .arg(&["newest", "keys", "lost", "before"]);
         let foreign = || self.keys.foreign("meta", "it names no generation of a set");
-        let root: Vec<Option<Vec<u8>>> = get.query(server).map_err(SharedError::redis)?;
+        let root: Vec<Option<Vec<u8>>> = get.query(server).map_err(|error| self.keys.error(error))?;
         let [Some(newest), Some(keys), lost, before] = &root[..] else {
             return Err(foreign());
         };
@@ -96,7 +96,7 @@ where
             before: before
                 .as_deref()
                 .and_then(|all| Id::parse(all.rsplit(|byte| *byte == b' ').next()?)),
-            is_filled: get.query(server).map_err(SharedError::redis)?,
+            is_filled: get.query(server).map_err(|error| self.keys.error(error))?,
         })
     }
 
@@ -118,7 +118,7 @@ where
         call.key(self.keys.key("meta")).arg(newest.to_string()).arg(next);
         let age = u64::try_from(wanted.age.as_millis()).unwrap_or(u64::MAX);
         call.arg(wanted.expected_keys).arg(u8::from(lost)).arg(age);
-        Ok(match answer(call.invoke(server), "announce.lua")?.first() {
+        Ok(match self.keys.answer(call.invoke(server), "announce.lua")?.first() {
             None => Announced::Here,
             Some(word) if word == b"young" => Announced::Not,
             Some(_) => Announced::Elsewhere,
@@ -177,7 +177,10 @@ where
         if self.unpushed.is_cut {
             self.replica.filling.rebuild = Some(Rebuild::now(keys));
         }
-        tracing::info!(generation = newest.number, keys, "a shared set has a new generation");
+        // (A new node comes to the generation that is there.)
+        if self.has_joined {
+            tracing::info!(generation = newest.number, keys, "a shared set has a new generation");
+        }
         Ok(())
     }
 }

@@ -8,7 +8,8 @@ use crate::redis_server::{Redis, Server, ask};
 use lanebloom_redis::shared::Filled;
 use lanebloom_redis::{SharedBloom, SharedError};
 use std::convert::Infallible;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 const ROWS: u64 = 50_000;
 const CHUNKS: usize = 16;
@@ -251,4 +252,169 @@ fn a_source_that_ran_during_a_loss_reads_again() {
     for node in [&one, &other] {
         assert!(!node.may_lack_keys() && missing(node, 0..1010) == 0);
     }
+}
+
+/// The texts of the warnings of a thread.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Texts(String);
+        impl tracing::field::Visit for Texts {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0 += &format!("{field}={value:?} ");
+            }
+        }
+        let mut texts = Texts(String::new());
+        event.record(&mut texts);
+        self.0.lock().unwrap().push(texts.0);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// A set without an expiry is safe from the policies named volatile; and who may not ask connects.
+#[test]
+fn connect_warns_of_a_server_that_evicts() {
+    let redis = server!();
+    let warnings = |builder: lanebloom_redis::shared::SharedBuilder, client: redis::Client| {
+        let warnings = Warnings::default();
+        let connect = || builder.connect(client, filter(1000)).unwrap().close(PATIENCE).unwrap();
+        tracing::subscriber::with_default(warnings.clone(), connect);
+        warnings.0.lock().unwrap().join("\n")
+    };
+    let later = SystemTime::now() + Duration::from_secs(1000);
+    let builder = |name| SharedBloom::builder(name).interval(NEVER).timeout(PATIENCE);
+    for (limit, policy, warns, warns_of_expiring) in [
+        ("0", "allkeys-lru", false, false),
+        ("100000000", "noeviction", false, false),
+        ("100000000", "allkeys-lru", true, true),
+        ("100000000", "volatile-ttl", false, true),
+    ] {
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", policy]);
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory", limit]);
+        let text = warnings(builder("ids"), redis.client());
+        let says = format!("policy=\"{policy}\" maxmemory=\"{limit}\"");
+        assert_eq!(text.contains("may evict") && text.contains(&says), warns, "{text}");
+        let text = warnings(builder("other").expires_at(later), redis.client());
+        assert_eq!(text.contains("may evict"), warns_of_expiring, "{text}");
+    }
+    redis.ask::<()>(&["ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all", "-info"]);
+    let url = format!("redis://ann:secret@127.0.0.1:{}/", redis.port());
+    assert_eq!(warnings(builder("ids"), redis::Client::open(url).unwrap()), "");
+}
+
+/// An ACL's pattern, where the set's keys begin with a brace.
+#[test]
+fn an_acl_that_forbids_is_told_with_the_keys() {
+    let redis = server!();
+    for (rules, forbids) in [
+        (&["~app:*", "+@all"][..], true),
+        (&["~{app:sh}:*", "+@all", "-setbit"], true),
+        (&["~{app:sh}:*", "+@all", "-@scripting"], true),
+        (
+            &[
+                "~{app:sh}:*",
+                "+@read",
+                "+@write",
+                "+@scripting",
+                "+@connection",
+                "+time",
+            ],
+            false,
+        ),
+    ] {
+        redis.ask::<()>(&["ACL", "DELUSER", "ann"]);
+        redis.ask::<()>(&[&["ACL", "SETUSER", "ann", "on", ">secret"], rules].concat());
+        let client = redis::Client::open(format!("redis://ann:secret@127.0.0.1:{}/", redis.port())).unwrap();
+        let connect = || {
+            let builder = SharedBloom::builder("app:sh").interval(NEVER);
+            let node = builder.connect(client.clone(), filter(1000))?;
+            node.insert("ann");
+            node.sync(Duration::from_millis(500))
+        };
+        let set = || {
+            let builder = SharedBloom::builder("app:sh").interval(NEVER);
+            builder.connect_set(client.clone(), 1000, |keys| {
+                lanebloom::ConcurrentBloom::builder().expected_keys(keys).build()
+            })
+        };
+        for result in [connect(), set().map(drop)]
+            .into_iter()
+            .take(if rules.contains(&"-setbit") { 1 } else { 2 })
+        {
+            assert_eq!(result.is_err(), forbids, "{rules:?}: {result:?}");
+            if let Err(error) = result {
+                let says = "the user needs @scripting, the commands of the scripts (@read, @write, TIME), and the keys ~{app:sh}:*";
+                assert!(error.to_string().contains(says), "{error}");
+            }
+            redis.ask::<()>(&["FLUSHALL"]);
+        }
+    }
+}
+
+/// A clone is a handle of the same node.
+#[test]
+fn clones_share_one_node() {
+    let redis = server!();
+    let one = open_node(&redis);
+    let clone = one.clone();
+    insert(&one, 0..10);
+    sync(&clone);
+    assert_eq!((one.stats().passes, clone.stats().passes), (2, 2));
+    drop(one);
+    insert(&clone, 10..20);
+    sync(&clone);
+    assert_eq!(missing(&node(&redis), 0..20), 0);
+    clone.clone().close(PATIENCE).unwrap();
+    let began = std::time::Instant::now();
+    let error = clone.sync(2 * PATIENCE).unwrap_err();
+    assert!(
+        began.elapsed() < PATIENCE && error.to_string().contains("closed"),
+        "{error}"
+    );
+    assert!(fill(&clone, 1).is_err() && missing(&clone, 0..20) == 0);
+}
+
+/// A source that awaits, called from tasks.
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn an_async_source_fills_a_set() {
+    let redis = server!();
+    let (one, other) = (open_node(&redis), open_node(&redis));
+    let source = async |ids: &lanebloom::ConcurrentBloom| {
+        for key in 0..1000 {
+            ids.insert(&number(key));
+            if key % 100 == 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        }
+        Ok::<_, Infallible>(())
+    };
+    let fails = async |_: &lanebloom::ConcurrentBloom| Err::<(), _>("no store");
+    let error = one.fill_once_async(PATIENCE, fails).await.unwrap_err();
+    assert!(error.is_source());
+    let (here, there) = tokio::join!(one.fill_once_async(PATIENCE, source), async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        other.sync_async(PATIENCE).await
+    });
+    assert_eq!(here.unwrap(), Filled::Here);
+    there.unwrap();
+    other.sync_async(PATIENCE).await.unwrap();
+    assert!(!other.may_lack_keys() && missing(&other, 0..1000) == 0);
+    let build = |keys| lanebloom::ConcurrentBloom::builder().expected_keys(keys).build();
+    let set = SharedBloom::builder("set")
+        .connect_set(redis.client(), 1000, build)
+        .unwrap();
+    assert_eq!(set.fill_once_async(PATIENCE, source).await.unwrap(), Filled::Here);
+    assert!(!set.may_lack_keys() && set.contains(&number(7)));
 }
