@@ -241,4 +241,10 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
 #[cfg(feature = "redis")]
 impl<S: KeyHasher + Send + Sync + 'static> GuardFilter for lanebloom_redis::LocalSet<S> {
     forward! { Self, which takes every key }
+
+    /// All processes have the set's size, which no cache chooses: the set is rebuilt once
+    /// [outgrown](lanebloom_redis::LocalSet::is_outgrown).
+    fn has_room_for(&self, _: usize, _: usize) -> bool {
+        true
+    }
 }

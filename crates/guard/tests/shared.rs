@@ -248,6 +248,38 @@ fn a_cache_over_a_set_stays_closed_while_it_is_rebuilt() {
     }
 }
 
+/// A feed makes a cache rebuild whenever it breaks. Over one node of a set such a rebuild reads the
+/// store once, and begins neither a node nor a generation.
+#[test]
+fn a_rebuild_of_a_cache_goes_into_the_set_that_is_there() {
+    let redis = server!();
+    let ids = often("ids").connect_set(redis.client(), 1000, build).unwrap();
+    let node = ids.clone();
+    let cache = cache_of(u64::MAX, 1000, move |_| Ok(node.clone()));
+    let source = |ids: &ConcurrentBloom| {
+        ids.insert_batch(&Vec::from_iter(0..3000u64));
+        Ok::<_, Infallible>(())
+    };
+    ids.fill_once(PATIENCE, source).unwrap();
+    let clients = || redis.ask::<String>(&["CLIENT", "LIST"]).lines().count();
+    let (before, mut reads) = (clients(), 0);
+    for _ in 0..3 {
+        let rebuilt = cache.rebuild_now(|keys| {
+            reads += 1;
+            // A row that no process has inserted.
+            Ok(keys.insert_all(0..=3000)?)
+        });
+        assert_eq!(rebuilt.unwrap().keys, 3001);
+    }
+    assert_eq!((reads, ids.generation(), clients()), (3, 0, before));
+    assert!(ids.contains(&3000u64) && cache.get(&3000).unwrap().is_some());
+    // It is the set that is outgrown, and rebuilt for all processes.
+    assert!(ids.is_outgrown());
+    ids.rebuild(6000, PATIENCE).unwrap();
+    ids.fill_once(PATIENCE, source).unwrap();
+    assert!(ids.generation() == 1 && cache.guard().filter().statistics().len.abs_diff(3000) < 300);
+}
+
 /// The texts of all warnings, of all threads.
 struct Warnings(Mutex<Vec<String>>);
 

@@ -202,17 +202,18 @@ impl<'a> World<'a> {
         // The last two: the server lost the root in between, or the others were faster.
         let expected = ["simulated", "names no generation", "faster than this node"];
         let node = self.nodes[i].borrow();
-        node.reading.set(side.reading());
         self.tell(format!(
             "{i} ends it: {result:?}, generation {}, reading {}, open {}",
             SteppedSet::newest(&node.handle).0,
-            node.reading.get(),
+            side.reading(),
             side.may_lack_keys(),
         ));
         match &result {
             Ok(may_fill) => {
                 node.is_open.set(side.may_lack_keys());
                 node.may_fill.set(*may_fill);
+                // (A pass that fails tells its callers nothing.)
+                node.reading.set(side.reading());
                 if losses == self.losses.get() {
                     self.acknowledged.borrow_mut().extend(&inserted);
                     self.pushed.borrow_mut().extend(inserted);
