@@ -25,10 +25,10 @@ struct Input {
 
 #[derive(Arbitrary, Debug)]
 enum Answer {
-    /// To an exchange: a word, its id, and what was pulled.
-    Exchange(u8, Id, Vec<(Id, Delta)>),
-    /// To a read of the head and the versions.
-    State(Option<Id>, Vec<(u8, Id)>),
+    /// To an exchange: a word, its id, the era, and what was pulled.
+    Exchange(u8, Id, Id, Vec<(Id, Delta)>),
+    /// To a read of the head, the lost chunks and the versions.
+    State(Option<Id>, Vec<u8>, Vec<(u8, Id)>),
     /// To a read of chunks: their versions and lengths.
     Chunks(Vec<(Option<Id>, u16)>),
     Parts(Vec<Part>),
@@ -110,17 +110,19 @@ impl Part {
 impl Answer {
     fn values(self) -> RedisResult<Vec<Value>> {
         match self {
-            Self::Exchange(word, id, pulled) => {
+            Self::Exchange(word, id, era, pulled) => {
                 let words = [
-                    "done", "more", "lost", "other", "none", "", "holds", "filled", "next", "gone",
+                    "done", "more", "lost", "other", "none", "", "holds", "filled", "next", "gone", "gaps",
                 ];
                 let word = words[usize::from(word) % words.len()];
-                let mut values = vec![Value::BulkString(word.into()), id.value()];
+                let mut values = vec![Value::BulkString(word.into()), id.value(), era.value()];
                 values.extend(pulled.into_iter().flat_map(|(id, delta)| [id.value(), delta.value()]));
                 Ok(values)
             }
-            Self::State(head, versions) => {
-                let mut values = vec![Value::BulkString(Vec::new()), Id::or_nothing(head)];
+            Self::State(head, lost, versions) => {
+                let lost: Vec<String> = lost.iter().map(u8::to_string).collect();
+                let lost = Value::BulkString(lost.join(" ").into());
+                let mut values = vec![Value::BulkString(Vec::new()), Id::or_nothing(head), lost];
                 let version = |(chunk, id): (u8, Id)| [Value::BulkString(chunk.to_string().into()), id.value()];
                 values.extend(versions.into_iter().flat_map(version));
                 Ok(values)

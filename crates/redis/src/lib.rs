@@ -45,7 +45,7 @@
 //! | task | type | a lookup asks |
 //! |---|---|---|
 //! | Share one set among processes | [`SharedBloom`] | this process's memory |
-//! | Share one set that grows, or whose keys the store removes | [`SharedSet`] | this process's memory |
+//! | Share one set that grows, or whose keys the store removes: the ids of a service | [`SharedSet`] | this process's memory |
 //! | Share a set that forgets after some minutes | [`SharedWindow`] | this process's memory |
 //! | Use a plain bitmap that a Java, Go or Python program fills | [`RedisBitmap`] | the server |
 //! | Answer from a copy of such a bitmap | [`LocalBitmap`] | this process's memory |
@@ -62,7 +62,7 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `tokio` | each call of a bitmap has a twin that ends in `_async`, for asynchronous connections |
+//! | `tokio` | each call of a bitmap has a twin that ends in `_async`, for asynchronous connections; `sync_async` and `fill_once_async` of shared filters |
 //! | `cluster` | the crate's blocking connections to Redis Cluster |
 //!
 //! # Layouts
@@ -99,7 +99,10 @@
 //! | `scrapy` | `GETBIT` in a pipeline (theirs: a round trip for each bit) | `SETBIT` in a pipeline | at least one gets `true` | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) |
 //! | `redisson` | one script | one script | one gets `true` | more than 2^32 − 2 bits |
 //!
-//! Scripts are sent by their digest, and whole if the server does not know them yet.
+//! Scripts are sent by their digest, and whole if the server does not know them yet: by `EVALSHA`
+//! and `EVAL`. [`fetch_local`](RedisBitmap::fetch_local) and [`refresh`](LocalBitmap::refresh) of
+//! **every** layout are scripts, those of `jedis` and `scrapy` too. So a user of the server without
+//! `@scripting` can look up and insert in these two layouts, but cannot copy.
 //!
 //! Every layout can be rebuilt while readers go on: [`rename`](RedisBitmap::rename). Many small
 //! filters, as one per user and day, are asked in one round trip:
@@ -122,6 +125,7 @@
 //! | another size or number of functions than the other programs', elsewhere | **no error**, and keys are not found: the bitmap does not record them. A copy fails if the bitmap is longer than the layout |
 //! | a reply of another kind | an error that quotes its beginning, as all errors here do |
 //! | the last bitmap but one of a growing filter is evicted or expires | its keys are not found |
+//! | the server's ACL forbids a key or a command | an error that names the command; see the [calls](#layouts) that are scripts |
 //!
 //! # Redis Cluster
 //!
@@ -148,10 +152,12 @@
 //! exception: Redis runs scripts on bitmaps in several slots while one node has all of these slots.
 //! This fails as soon as a slot moves.
 //!
-//! **Repeated inserts.** If a connection breaks before the reply, a `ClusterConnection` sends the
-//! command again. An insert that was done twice returns false for a new key. If exactly one client
-//! must get true, treat false as "perhaps mine", or build the client with `retries(0)`. Then it
-//! follows no slots either.
+//! **Repeated inserts.** If a connection breaks before the reply, some clients send the command
+//! again. An insert that was done twice says that a new key was there. Among these clients are the
+//! `ClusterConnection` here and, by default, redis-py (seen with 8.1) and ioredis. So a crawler in
+//! Python or a service in Node may skip a key that nobody has processed. If exactly one
+//! client must get true, treat false as "perhaps mine", or build the client without retries: with
+//! `retries(0)` here, which then follows no slots either.
 //!
 //! The asynchronous calls are not tested with connections to a cluster.
 //!

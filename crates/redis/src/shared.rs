@@ -30,7 +30,11 @@
 //! 6. **Keys that the server loses are pushed again**, by every node that has them: after a crash
 //!    with an append-only file that lacks the end, a failover to a replica that was behind, a
 //!    restored backup, `FLUSHALL`. The server gives every push an id. By these ids the nodes notice
-//!    a loss at their next exchange with the server.
+//!    a loss at their next exchange with the server. They also notice the loss of a part: a chunk
+//!    that was evicted or deleted, or has expired alone. A new node notices it when it connects,
+//!    and others when they push there. Besides, each exchange looks at 16 chunks, so the nodes of a
+//!    set for a million keys look at all within ten exchanges. (A [`SharedWindow`] does the first
+//!    two.)
 //! 7. **A node that does not fit is refused**: with another layout, seed or hasher it gets an error
 //!    that names the difference.
 //! 8. **No server holds a node for ever**, whatever it sends. Each round trip ends within the
@@ -47,7 +51,8 @@
 //! | `yes`, `everysec` | everything, unless its disk is so slow that writes wait (2 seconds at most) | all but the last 2 seconds |
 //! | `no` | its last snapshot | its last snapshot |
 //!
-//! A key that the server loses is missing only if no node has it any more (6).
+//! A key that the server loses is missing only if no node has it any more (6). A
+//! [filled set](#the-first-fill) then opens its guards until a source has read it again.
 //!
 //! # What it does not promise
 //!
@@ -60,11 +65,15 @@
 //!   [rebuilt](#outgrowing) for both, and a [`SharedWindow`] [forgets](#forgetting) by itself.
 //! - Anybody who can write to the server can set every bit. Wrong data from a broken server or
 //!   another program gives an error, and nothing worse.
-//! - The server must not evict. With `maxmemory`, use a policy of `noeviction`, or of `volatile-*`
-//!   if the set does not expire. If the server evicts a chunk and keeps the rest, no node notices
-//!   until the chunk is next compared. Delete a set by deleting all its keys, while no node has it.
-//!   [Close](SharedBloom::close) the last node, since a node that is only dropped may push a little
-//!   later.
+//! - The server should not evict. With `maxmemory`, use a policy of `noeviction`, or of `volatile-*`
+//!   if the set does not expire; `connect` logs a warning otherwise. The nodes push evicted chunks
+//!   again (6), as often as the server evicts them. Until then a new node lacks their keys: with
+//!   [`open_until_filled`](SharedBuilder::open_until_filled) its guard is open.
+//! - Delete a set by deleting all its keys, while no node has it. [Close](SharedBloom::close) the
+//!   last node, since a node that is only dropped may push a little later.
+//! - A user with an ACL needs `@scripting`, `@read`, `@write` and `TIME`, and the keys of the set,
+//!   which begin with a brace: `~{app:ids}:*` for the name `app:ids`. The pattern `~app:*` forbids
+//!   them. `connect` asks for `INFO memory`, and does without it.
 //! - The expected keys must cover the keys of all nodes together.
 //!
 //! # Before a store
@@ -104,12 +113,21 @@
 //! mark in the exchange that brings it the rest of the keys, and its guard closes. A process that
 //! starts later sees the mark when it connects, and reads nothing from the store.
 //!
+//! Repeat `fill_once` about once a second, as in [Outgrowing](#outgrowing): it returns at once while
+//! the set is filled. A server may lose a key that no living node has, if the process that pushed
+//! it died as well, and no node can know of it. So after a loss of unknown keys the mark is gone,
+//! all guards are open, and a log line warns. A source must read the store again. After the loss of
+//! single chunks the mark returns as soon as a node that had all their keys has pushed them. (One
+//! loss leaves no trace: the server loses only its very last pushes, which no other node has pulled,
+//! and the processes that made them die. `appendfsync always` excludes it.)
+//!
 //! | failure during the fill | what happens |
 //! |---|---|
 //! | the process that fills dies | after ten seconds another process fills |
 //! | its source fails or panics | another process fills at once |
 //! | the server freezes or is away | all guards stay open. If it takes longer than ten seconds, a second process may fill too, which does no harm |
-//! | the server loses its last writes, or all data | a process that has all keys pushes them and marks the set again. New guards are open until then |
+//! | the server loses its last writes, or all data | the nodes push what they have. All guards are open until a source has read the store, that of a process that was filling too |
+//! | the server loses a chunk | new guards are open until a node has pushed it again, or a source has read the store |
 //!
 //! # Outgrowing
 //!
@@ -119,9 +137,10 @@
 //!
 //! ```text
 //! maintain, in every process, about once a second:
-//!     if the set is filled and is_outgrown():
-//!         rebuild(twice the rows)     # one process begins generation n + 1
-//!     fill_once(all rows)             # one process fills it, the others wait
+//!     if the set is filled:
+//!         age = 0 if is_outgrown(), else a day        # removed rows stay until then
+//!         rebuild_if_older(age, twice the rows)       # one process begins generation n + 1
+//!     fill_once(all rows)                             # one process fills it, the others wait
 //! ```
 //!
 //! Each generation has keys of its own on the server. From the moment that a generation is
@@ -140,8 +159,9 @@
 //!    nodes open until a source has read the store again.
 //! 4. **A process that dies in a rebuild leaves it to the others**, at whatever step.
 //! 5. **A server that lost data**, even the announcement of a generation, makes all nodes open
-//!    until a source has read the store again. (Not covered: a backup of a history that the server
-//!    has already left, by an earlier backup.)
+//!    until a source has read the store again, or after the loss of single chunks, until they are
+//!    there again. (Not covered: a backup of a history that the server has already left, by an
+//!    earlier backup.)
 //!
 //! A node opens, and closes by itself, in these cases: it connects during a rebuild, since it has
 //! no older generation; two rebuilds began in one of its intervals; and after losses, as in 3. and
@@ -150,17 +170,65 @@
 //! `examples/shared_set.rs` is such a service. `tests/servers/redis_shared/simulation.rs` tries
 //! these promises in many histories.
 //!
+//! # Beside a feed
+//!
+//! A `GuardedCache` of `lanebloom-guard` can follow a feed of changes (`LISTEN`/`NOTIFY`, a queue)
+//! and have a [`SharedSet`] as its filter. Each covers the failures of the other. In a test of two
+//! replicas with 370,000 requests, Redis was killed, frozen and flushed, and PostgreSQL restarted:
+//! the oldest row that was refused had been committed 0.14 seconds before.
+//!
+//! | | by the set | by the feed |
+//! |---|---|---|
+//! | a row of another replica | within the interval | within the feed's delay |
+//! | a row of a program without a node, `psql` for one | when a source reads the store | within the feed's delay |
+//! | values, and misses that were remembered | not at all | forgotten when the row changes |
+//! | keys of removed rows | until the next generation | not at all |
+//! | a new process | has all keys when it has connected | reads the store |
+//! | while it is away | the guard opens after `open_above_lag`; the feed tells | gets ask the store |
+//!
+//! Give the cache a [clone](Shared) of one node, in place of a new node for each rebuild, and
+//! maintain the set beside it:
+//!
+//! ```text
+//! ids = builder.open_above_lag(..).connect_set(..)
+//! cache = GuardedCache::builder().filter(|_| ids.clone()).build(..);  cache.mark_ready()
+//! spawn(cache.follow(feed, silence, all rows))
+//! spawn(maintain(ids, all rows) about once a second)                  # as above
+//! ```
+//!
+//! A rebuild of the cache, with which `follow` begins and which it repeats after each break of the
+//! feed, then inserts all rows into the newest generation. It begins no generation, and needs no
+//! memory for a second filter. It adds rows that no node has inserted, and removes none: only the
+//! set's own rebuild does. The other replicas get what it added. `examples/two_replicas.rs` is all
+//! of this, to copy.
+//!
+//! # From async code
+//!
+//! The calls take the blocking `redis::Client`, which is only an address: the node opens its own
+//! connection, whatever client the rest of the program uses. Lookups, inserts and drops never wait,
+//! so a task may call them. [`connect`](SharedBuilder::connect), `rebuild` and `close` wait for the
+//! network: call them by `tokio::task::spawn_blocking`, with a clone of the node. So is a call that
+//! reads a large filter: `statistics`, `is_outgrown`.
+//!
+//! With the feature `tokio`, `sync_async` is a [`sync`](Shared::sync) for tasks: a request that
+//! creates a row awaits it before it hands the id out. `fill_once_async` takes an async source. One
+//! query can serve it and the rebuilds of a cache, if it gives each id to a closure: one inserts
+//! into the filter, the other into the cache's `Keys`.
+//!
 //! # What it costs
 //!
 //! - Memory: twice the filter's. The second half is a copy of the bits that the server is known to
-//!   have. On the server: the filter, and a log of a quarter of it, between 1 and 16 MiB.
+//!   have. On the server: 1.25 times the filter, and a log of a quarter of it, between 1 and 16 MiB.
+//!   A chunk has 8 KiB and Redis a few bytes more, for which jemalloc takes 10 KiB. A chunk that
+//!   grew bit by bit takes 13 KiB in the mean, since Redis doubles a string that grows, until it is
+//!   pushed whole or the server starts again (Redis 7.0).
 //! - A comparison of the two per interval: one pass over both, in the background thread. The thread
 //!   pauses at least four times as long as the pass takes. At 512 MiB an exchange begins every
 //!   second or so, whatever the interval. Inserts mark nothing, so they pay nothing. (If inserts
 //!   kept a map of the changed regions, that would save most of the comparison. But a batch would
 //!   have to find out which of its keys changed the filter, and a bulk insert cannot.)
 //! - On the wire: 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB)
-//!   that is pushed, and some 350 for every interval. From 1024 new bits in a chunk on, all of the
+//!   that is pushed, and some 400 for every interval. From 1024 new bits in a chunk on, all of the
 //!   chunk travels. The table shows the cost of a key that one node pushes and one other node
 //!   pulls, in a filter for a million keys at 1%, exchanged 10 times a second (`cargo bench --bench
 //!   redis --features redis`):

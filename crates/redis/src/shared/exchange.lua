@@ -71,6 +71,7 @@ end
 local function key_of(chunk)
     return string.sub(KEYS[1], 1, -5) .. chunk
 end
+local chunks = math.ceil(tonumber(string.match(ARGV[1], '^%d+ (%d+)')) / 128)
 
 -- Whether the server takes writes. (A write that needs no memory, after which a full server takes the others of a script.)
 local function is_writable()
@@ -109,10 +110,14 @@ if not meta[1] then
     redis.call('HSET', KEYS[1], 'description', ARGV[1], 'expires', expires)
     begin_era()
     expire(KEYS[1])
-    -- If only the meta key was deleted: a log takes no lesser id than its last, and old keys would come
-    -- back with the chunks.
-    for _, chunk in ipairs(redis.call('HKEYS', KEYS[3])) do
-        redis.call('DEL', key_of(chunk))
+    -- If not all keys were deleted: a log takes no lesser id than its last, and a chunk would have bits that are in no delta.
+    local rest = {}
+    for chunk = 0, chunks - 1 do
+        rest[#rest + 1] = key_of(chunk)
+        if #rest == 1000 or chunk == chunks - 1 then
+            redis.call('DEL', unpack(rest))
+            rest = {}
+        end
     end
     redis.call('DEL', KEYS[2], KEYS[3])
 elseif meta[1] ~= ARGV[1] then
@@ -127,7 +132,7 @@ elseif meta[2] and not next and redis.call('EXISTS', KEYS[2], KEYS[3]) < 2 then
         head = string.format('%.0f-%s', number(head) + 1, ARGV[3])
         base, bytes = head, 0
         redis.call('HSET', KEYS[3], '0', '')
-        for chunk = 0, math.ceil(tonumber(string.match(ARGV[1], '^%d+ (%d+)')) / 128) - 1 do
+        for chunk = 0, chunks - 1 do
             if redis.call('EXISTS', key_of(chunk)) == 1 then
                 redis.call('HSET', KEYS[3], chunk, head)
             end
