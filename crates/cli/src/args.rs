@@ -82,6 +82,8 @@ pub(crate) enum Command {
 /// because the size of a pipe is unknown. The filter drops a new line by mistake with a probability
 /// of at most --rate. With --exact it drops none by mistake.
 ///
+/// A line without a key is always printed: a value of its key is missing, or null in JSON.
+///
 /// Some letters differ from those of uniq and sort: --count-each is `uniq -c`, -d prints all
 /// occurrences but the first, `sort -u` is `dedup` without an option, and -z is the same.
 #[derive(Debug, Args)]
@@ -123,10 +125,6 @@ pub(crate) struct Dedup {
 
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
-
-    /// Print every line whose key is blank: empty, or of spaces and tabs only
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) keep_blank: bool,
 
     /// Print the number of lines instead of the lines
     #[arg(long, short)]
@@ -556,7 +554,7 @@ pub(crate) struct KeyArgs {
 
     /// Split fields at runs of spaces and tabs, as awk does; those at the ends of a line count for
     /// nothing
-    #[arg(long, requires = "field", conflicts_with = "delimiter")]
+    #[arg(long, requires = "field", conflicts_with_all = ["delimiter", "csv", "json"])]
     pub(crate) blanks: bool,
 
     /// Use a column of CSV (RFC 4180) as the key: a name of the header line, or a number from 1.
@@ -566,17 +564,33 @@ pub(crate) struct KeyArgs {
     pub(crate) csv: Vec<String>,
 
     /// Read CSV without a header line: the first line of each file is a row, and --csv is a number
-    #[arg(long, requires = "csv")]
+    /// of a field in it
+    #[arg(long, requires = "csv", conflicts_with_all = ["field", "json"])]
     pub(crate) no_header: bool,
 
+    /// Let a quote enclose a field of CSV that begins with it, or take all quotes for text
+    /// [default: no if the delimiter is a tab, yes otherwise]
+    #[arg(long, value_name = "yes|no", value_parser = yes_or_no, requires = "csv", conflicts_with_all = ["field", "json"])]
+    pub(crate) quotes: Option<bool>,
+
+    /// Allow records of CSV with more or fewer fields than the first one, instead of an error
+    #[arg(long, requires = "csv", conflicts_with_all = ["field", "json"])]
+    pub(crate) ragged: bool,
+
     /// Use a value of each line's JSON as the key, by its JSON pointer (RFC 6901), such as
-    /// /user/id. Give it several times for a key of several values
+    /// /user/id. Give it several times for a key of several values. null is a missing value; 1, 1.0
+    /// and "1" are different ones
     #[arg(long, value_name = "POINTER", value_parser = Pointer::parse)]
     pub(crate) json: Vec<Pointer>,
 
     /// Ignore white space at both ends of a key, or of each of its fields
     #[arg(long, conflicts_with = "json")]
     pub(crate) trim: bool,
+
+    /// Take a blank value for a missing one: a line, field or text that is empty or has only spaces
+    /// and tabs. A line has no key if a value of its key is missing
+    #[arg(long)]
+    pub(crate) keep_blank: bool,
 
     /// Read and write lines that end with a zero byte instead of a newline. (Otherwise a carriage
     /// return before the newline is not a part of the key)
@@ -646,6 +660,14 @@ fn seconds(text: &str) -> Result<f64, String> {
         Ok(seconds)
     } else {
         Err("must be from 0.1 to 3600".into())
+    }
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("must be yes or no".into()),
     }
 }
 

@@ -50,6 +50,15 @@ fn write_nested(value: &RawValue, deepest: usize, to: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
+pub(crate) fn is_null(value: &RawValue) -> bool {
+    value.get() == "null"
+}
+
+/// Whether a value is a string whose text is like this.
+pub(crate) fn is_string_of(value: &RawValue, is_like: impl Fn(&[u8]) -> bool) -> bool {
+    value.get().starts_with('"') && string(value).is_some_and(|text| is_like(text.as_bytes()))
+}
+
 /// Appends the text that a string holds; of other values as [`write()`].
 pub(crate) fn write_text(value: &RawValue, to: &mut Vec<u8>) -> Option<()> {
     if !value.get().starts_with('"') {

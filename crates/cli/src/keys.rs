@@ -2,14 +2,15 @@
 //! into records, and hashes their keys.
 
 use crate::args::{self, Funnel};
+use crate::csv::{Record, Wrong};
 use crate::json;
 use anyhow::{Result, bail};
-use csv_core::ReadRecordResult;
 use lanebloom::Funnel as _;
 use lanebloom::hash::{AnyHasher, KeyHasher};
 use lanebloom_files::input::{self, BOM, Cut, Lines};
 use lanebloom_files::json::Pointer;
 use lanebloom_files::pipeline::Work;
+use lanebloom_files::summary::count;
 use lanebloom_formats::guava::UnencodedChars;
 use std::mem;
 use std::ops::Range;
@@ -29,8 +30,8 @@ pub(crate) struct KeySpec {
     ignore_case: bool,
     /// Whether a key, or each of its parts, loses the white space at its ends.
     trim: bool,
-    /// Whether a record with a blank key passes as if it had none.
-    pub(crate) keeps_blank: bool,
+    /// Whether a blank value is a missing one.
+    keeps_blank: bool,
     form: KeyForm,
 }
 
@@ -59,6 +60,10 @@ enum KeySource {
         /// Positions from 0, for inputs without a header.
         numbers: Option<Vec<usize>>,
         delimiter: u8,
+        /// Whether quotes enclose fields, if the user said so.
+        quotes: Option<bool>,
+        /// Whether records may differ in their number of fields.
+        is_ragged: bool,
     },
     Json(Vec<Pointer>),
 }
@@ -77,7 +82,7 @@ pub(crate) struct Keyed {
     pub(crate) keyless: Vec<usize>,
     /// How many of these should have a key.
     pub(crate) missing: usize,
-    /// The others of these: a header, empty lines at the end, blank keys.
+    /// The others of these: a header, empty lines at the end.
     pub(crate) passing: Vec<usize>,
     /// The keys one after another and where each ends, unless the lines are the keys.
     keys: Vec<u8>,
@@ -213,10 +218,19 @@ impl KeySpec {
                 Ok(number @ 1..) => Ok(number - 1),
                 _ => bail!("--csv {column}: with --no-header, a column is a number from 1"),
             });
+            let (delimiter, quotes) = (delimiter(b','), args.quotes);
+            if delimiter == b'\r' || delimiter == b'"' && encloses(delimiter, quotes) {
+                bail!(
+                    "--delimiter {}: with --csv, it ends a record or encloses a field",
+                    shown(&[delimiter])
+                );
+            }
             KeySource::Csv {
                 numbers: args.no_header.then(|| numbers.collect()).transpose()?,
                 columns: args.csv.clone(),
-                delimiter: delimiter(b','),
+                delimiter,
+                quotes,
+                is_ragged: args.ragged,
             }
         } else if !args.json.is_empty() {
             KeySource::Json(args.json.clone())
@@ -231,7 +245,7 @@ impl KeySpec {
             keeps_mark: true,
             ignore_case: args.ignore_case,
             trim: args.trim,
-            keeps_blank: false,
+            keeps_blank: args.keep_blank,
             form: KeyForm::Text,
         })
     }
@@ -302,11 +316,8 @@ impl KeySpec {
                 let end = memchr::memchr(self.terminator, &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
                 let record = &bytes[start..end];
                 keyed.ends.push(end);
-                if self.derive(self.text(record), &mut keyed.keys) {
-                    self.end_key(keyed);
-                } else {
-                    keyed.no_key();
-                }
+                let derived = self.derive(self.text(record), &mut keyed.keys);
+                self.end_key(keyed, derived);
                 start = end;
             }
         }
@@ -316,10 +327,11 @@ impl KeySpec {
         hash_all(parts(keys, 0, key_ends), hasher, hashes);
     }
 
-    /// Appends the text of a record's key to `keys`; returns false if it has none.
-    fn derive(&self, record: &[u8], keys: &mut Vec<u8>) -> bool {
+    /// Appends the text of a record's key to `keys`. Returns `None`, having appended a part, if a
+    /// value of it is missing.
+    fn derive(&self, record: &[u8], keys: &mut Vec<u8>) -> Option<()> {
         match &self.source {
-            KeySource::Line | KeySource::Csv { .. } => self.push(0, record, keys),
+            KeySource::Line | KeySource::Csv { .. } => self.push(0, record, keys)?,
             KeySource::Fields { indexes, delimiter } => {
                 for (number, &index) in indexes.iter().enumerate() {
                     let field = match delimiter {
@@ -329,8 +341,7 @@ impl KeySpec {
                             runs.filter(|run| !run.is_empty()).nth(index)
                         }
                     };
-                    let Some(field) = field else { return false };
-                    self.push(number, field, keys);
+                    self.push(number, field?, keys)?;
                 }
             }
             KeySource::Json(pointers) => {
@@ -344,36 +355,44 @@ impl KeySpec {
                 keys.extend(is_array.then_some(b'['));
                 for (number, pointer) in pointers.iter().enumerate() {
                     keys.extend((number > 0).then_some(b','));
-                    if pointer.find(record).and_then(|value| write(value, keys)).is_none() {
-                        return false;
+                    let value = pointer.find(record)?;
+                    if json::is_null(value) || self.keeps_blank && json::is_string_of(value, is_blank) {
+                        return None;
                     }
+                    write(value, keys)?;
                 }
                 keys.extend(is_array.then_some(b']'));
             }
         }
-        true
+        Some(())
     }
 
-    /// The byte between the parts of a key, if it can have several.
-    fn joiner(&self) -> Option<u8> {
-        match &self.source {
-            KeySource::Fields { indexes, delimiter } if indexes.len() > 1 => Some(delimiter.unwrap_or(b' ')),
-            KeySource::Csv { columns, delimiter, .. } if columns.len() > 1 => Some(*delimiter),
-            _ => None,
-        }
-    }
-
-    /// Appends part `number` of a key. Keys with different parts stay different: a field has no
-    /// delimiter in it, and a column of CSV with one is in quotes, as in a file.
-    fn push(&self, number: usize, part: &[u8], keys: &mut Vec<u8>) {
+    /// Appends part `number` of a key; returns `None` if it stands for a missing value. Keys with
+    /// different parts stay different: a field has no delimiter in it, and a column of CSV with one
+    /// is in quotes, as in a file.
+    fn push(&self, number: usize, part: &[u8], keys: &mut Vec<u8>) -> Option<()> {
         let part = if self.trim { part.trim_ascii() } else { part };
-        let Some(joiner) = self.joiner() else {
-            return keys.extend_from_slice(part);
+        if self.keeps_blank && is_blank(part) {
+            return None;
+        }
+        let (joiner, has_quotes) = match &self.source {
+            KeySource::Fields { indexes, delimiter } if indexes.len() > 1 => (delimiter.unwrap_or(b' '), false),
+            KeySource::Csv {
+                columns,
+                delimiter,
+                quotes,
+                ..
+            } if columns.len() > 1 => (*delimiter, encloses(*delimiter, *quotes)),
+            _ => {
+                keys.extend_from_slice(part);
+                return Some(());
+            }
         };
         keys.extend((number > 0).then_some(joiner));
         let is_special = |byte: &u8| *byte == joiner || matches!(byte, b'"' | b'\n' | b'\r');
-        if !matches!(self.source, KeySource::Csv { .. }) || !part.iter().any(is_special) {
-            return keys.extend_from_slice(part);
+        if !has_quotes || !part.iter().any(is_special) {
+            keys.extend_from_slice(part);
+            return Some(());
         }
         keys.push(b'"');
         for &byte in part {
@@ -381,20 +400,14 @@ impl KeySpec {
             keys.push(byte);
         }
         keys.push(b'"');
+        Some(())
     }
 
-    /// Whether a key has nothing but spaces and tabs in its parts.
-    fn is_blank(&self, key: &[u8]) -> bool {
-        let joiner = self.joiner();
-        key.iter()
-            .all(|&byte| matches!(byte, b' ' | b'\t') || Some(byte) == joiner)
-    }
-
-    /// Ends the key of the last record, whose text is at the end of the keys.
-    fn end_key(&self, keyed: &mut Keyed) {
+    /// Ends the key of the last record, whose text is at the end of the keys if it was `derived`.
+    fn end_key(&self, keyed: &mut Keyed, derived: Option<()>) {
         let start = keyed.key_ends.last().copied().unwrap_or(0);
-        if self.keeps_blank && self.is_blank(&keyed.keys[start..]) {
-            return keyed.needs_no_key();
+        if derived.is_none() {
+            return keyed.no_key();
         }
         if self.ignore_case {
             keyed.keys[start..].make_ascii_lowercase();
@@ -435,6 +448,16 @@ impl KeySpec {
         let text = if self.is_line() { self.text(record) } else { record };
         (text, start)
     }
+}
+
+/// Whether quotes enclose the fields of CSV. By its definition, a table with tabs has no quotes.
+fn encloses(delimiter: u8, quotes: Option<bool>) -> bool {
+    quotes.unwrap_or(delimiter != b'\t')
+}
+
+/// Whether a text has nothing but spaces and tabs.
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
 /// The bytes of a key, or `None` if the funnel does not take it.
@@ -517,24 +540,15 @@ impl Work<Keyed> for Hash {
 pub(crate) struct Framer {
     spec: KeySpec,
     lines: Lines,
-    /// The number of bytes at the beginning that were searched already. A long record comes in
-    /// small pieces, so that each is searched once.
-    searched: usize,
     /// The name of the input.
     name: String,
-    csv: csv_core::Reader,
+    record: Record,
     /// The numbers of the key's columns; known once the header was read.
     columns: Option<Vec<usize>>,
     /// The header that has passed on, and the input that it is from.
     header: Option<(Vec<Vec<u8>>, String)>,
-    /// The fields of a record, and where each ends.
-    fields: Vec<u8>,
-    ends: Vec<usize>,
-    /// How much of both is in use.
-    written: usize,
-    ended: usize,
-    /// Whether the record is whole, but for a line feed that may follow.
-    is_whole: bool,
+    /// The number of fields of the first record.
+    fields: Option<usize>,
 }
 
 impl Cut for Framer {
@@ -549,10 +563,9 @@ impl Cut for Framer {
         self.lines.begin(is_apart);
         self.name = name.to_owned();
         if is_apart {
-            self.header = None;
+            (self.header, self.fields) = (None, None);
         }
-        self.csv.reset();
-        self.next_record();
+        self.record.begin(0);
         Ok(false)
     }
 
@@ -573,58 +586,51 @@ impl Cut for Framer {
 
 impl Framer {
     pub(crate) fn new(spec: KeySpec) -> Self {
-        let mut csv = csv_core::ReaderBuilder::new();
-        if let KeySource::Csv { delimiter, .. } = spec.source {
-            csv.delimiter(delimiter);
-        }
+        let record = match spec.source {
+            KeySource::Csv { delimiter, quotes, .. } => Record::new(delimiter, encloses(delimiter, quotes)),
+            _ => Record::new(b',', false),
+        };
         Self {
             lines: Lines::new(spec.terminator, spec.max_record, spec.keeps_mark),
             spec,
-            searched: 0,
             name: String::new(),
-            csv: csv.build(),
+            record,
             columns: None,
             header: None,
-            fields: vec![0; 1 << 10],
-            ends: vec![0; 64],
-            written: 0,
-            ended: 0,
-            is_whole: false,
+            fields: None,
         }
-    }
-
-    fn next_record(&mut self) {
-        (self.searched, self.written, self.ended, self.is_whole) = (0, 0, 0, false);
     }
 
     /// Finds whole records and their keys, and leaves the header out before the records unless it
     /// is the first one.
     fn cut_csv(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
-        // csv-core skips a byte-order mark only if the first bytes that it gets have all of it.
-        let is_begun = !self.lines.is_at_start() || self.searched > 0;
-        if !is_begun && !is_end && bytes.len() < BOM.len() && BOM.starts_with(bytes) {
-            return Ok(0..0);
-        }
-        let (mut start, mut end) = (0, 0);
-        while let Some((len, fields)) = self.record(&bytes[end..], is_end)? {
-            if fields == 0 {
-                break; // Empty lines at the end.
+        if self.lines.is_at_start() && !self.record.is_begun() {
+            if !is_end && bytes.len() < BOM.len() && BOM.starts_with(bytes) {
+                // The rest of the mark may follow.
+                return Ok(0..0);
             }
-            start += self.lines.pass(&bytes[end..end + len]).0;
+            self.record.begin(if bytes.starts_with(BOM) { BOM.len() } else { 0 });
+        }
+        let (mut start, mut end, mut counted) = (0, 0, 0);
+        while let Some(len) = self.record(&bytes[counted..], end - counted, is_end)? {
+            let record = &bytes[end..end + len];
             end += len;
+            if self.lines.is_at_start() {
+                start += self.lines.pass(record).0;
+                counted = end;
+            }
             if let Some(columns) = &self.columns {
                 keyed.ends.push(end - start);
-                if columns.iter().any(|&column| column >= fields) {
-                    keyed.no_key();
-                    continue;
-                }
-                for (number, &column) in columns.iter().enumerate() {
-                    self.spec.push(number, self.field(column), &mut keyed.keys);
-                }
-                self.spec.end_key(keyed);
+                let push = |(number, &column)| {
+                    let field = self.record.field(record, column)?;
+                    self.spec.push(number, &field, &mut keyed.keys)
+                };
+                let derived = columns.iter().enumerate().try_for_each(push);
+                self.spec.end_key(keyed, derived);
                 continue;
             }
-            let header = Vec::from_iter((0..fields).map(|number| self.field(number).to_vec()));
+            let header =
+                Vec::from_iter((0..).map_while(|number| Some(self.record.field(record, number)?.into_owned())));
             self.columns = Some(self.find_columns(&header)?);
             match &self.header {
                 None => {
@@ -641,20 +647,90 @@ impl Framer {
                 ),
             }
         }
-        if is_end && end < bytes.len() {
-            // Empty lines: nothing is lost.
-            start += self.lines.pass(&bytes[end..]).0;
+        let is_trailed = is_end && end < bytes.len();
+        if is_trailed {
             end = bytes.len();
+        }
+        start += self.lines.pass(&bytes[counted..end]).0;
+        if is_trailed {
+            // Empty lines: nothing is lost.
             keyed.ends.push(end - start);
             keyed.needs_no_key();
         }
         Ok(start..end)
     }
 
-    /// A field of the record.
-    fn field(&self, number: usize) -> &[u8] {
-        let start = if number == 0 { 0 } else { self.ends[number - 1] };
-        &self.fields[start..self.ends[number]]
+    /// Reads the record that begins at `start`. Returns the length of its bytes, or `None` if there
+    /// is no whole one. Fails if it is too long, or not as CSV should be.
+    fn record(&mut self, bytes: &[u8], start: usize, is_end: bool) -> Result<Option<usize>> {
+        let KeySource::Csv {
+            numbers,
+            delimiter,
+            quotes,
+            is_ragged,
+            ..
+        } = &self.spec.source
+        else {
+            unreachable!("only CSV has records");
+        };
+        let rest = &bytes[start..];
+        let read = self.record.read(rest, is_end);
+        let line = |at: usize| self.lines.next_number() + memchr::memchr_iter(b'\n', &bytes[..start + at]).count();
+        let begins = || format!("the record that begins in line {}", line(self.record.start()));
+        let len = match read {
+            Ok(len) => len,
+            Err(wrong) => {
+                let wrong = match wrong {
+                    Wrong::Text(at) => format!("text behind a closing quote in line {}", line(at)),
+                    Wrong::Open => "a quote that is never closed".into(),
+                };
+                bail!("{} has {wrong}; --quotes no takes all quotes for text", begins())
+            }
+        };
+        let most = self.spec.max_record;
+        if len.unwrap_or(rest.len()) > most {
+            bail!(
+                "{} is longer than {most} bytes, the limit of --max-record; perhaps a quote in it is never closed",
+                begins()
+            );
+        }
+        let fields = self.record.len();
+        let Some(len) = len.filter(|_| fields > 0) else {
+            return Ok(None);
+        };
+        if self.lines.is_at_start() && quotes.is_none() && !encloses(*delimiter, None) {
+            let mut all = (0..fields).filter_map(|number| self.record.bytes(rest, number));
+            if let Some(field) = all.find(|field| matches!(field, [b'"', .., b'"'])) {
+                bail!(
+                    "line {} has a field within quotes, {}: --quotes yes takes them off, --quotes no takes them for text",
+                    line(self.record.start()),
+                    shown(field)
+                );
+            }
+        }
+        if *is_ragged {
+            return Ok(Some(len));
+        }
+        let first = *self.fields.get_or_insert(fields);
+        if let Some(number) = numbers.iter().flatten().find(|&&number| number >= first) {
+            let first = count(first, "field");
+            bail!("the first record has {first}, and none is number {}", number + 1);
+        }
+        // (Another header has an error of its own.)
+        if fields != first && self.columns.is_some() {
+            let may_enclose = quotes.is_none() && memchr::memchr(b'"', &rest[..len]).is_some();
+            bail!(
+                "{} has {}, and the first record has {first}; --ragged allows that{}",
+                begins(),
+                count(fields, "field"),
+                match encloses(*delimiter, None) {
+                    _ if !may_enclose => "",
+                    true => ", --quotes no takes all quotes for text",
+                    false => ", --quotes yes lets quotes enclose fields",
+                }
+            );
+        }
+        Ok(Some(len))
     }
 
     /// The numbers of the key's columns, by their names in the header or their positions.
@@ -675,63 +751,5 @@ impl Framer {
             }
         };
         columns.iter().map(find).collect()
-    }
-
-    /// Reads a record to `fields` and `ends`. Returns its bytes and its number of fields, or `None`
-    /// if it is not whole: then the next call's bytes begin with these. At the end of the input the
-    /// number of fields is 0.
-    fn record(&mut self, bytes: &[u8], is_end: bool) -> Result<Option<(usize, usize)>> {
-        while !self.is_whole {
-            let is_over = is_end && self.searched == bytes.len();
-            // Only between quotes does a line feed not end the last record.
-            let input = if is_over { b"\n" } else { &bytes[self.searched..] };
-            let (fields, ends) = (&mut self.fields[self.written..], &mut self.ends[self.ended..]);
-            let (result, read, written, ended) = self.csv.read_record(input, fields, ends);
-            self.searched += if is_over { 0 } else { read };
-            self.written += written;
-            self.ended += ended;
-            match result {
-                ReadRecordResult::InputEmpty if is_over && written > 0 => bail!(
-                    "the record that begins in line {} has a quote that is never closed",
-                    self.lines.next_number()
-                ),
-                ReadRecordResult::InputEmpty if is_over => return Ok(Some((bytes.len(), 0))),
-                ReadRecordResult::InputEmpty if is_end => {}
-                ReadRecordResult::InputEmpty => {
-                    self.check_record(bytes.len())?;
-                    return Ok(None);
-                }
-                ReadRecordResult::OutputFull => self.fields.resize(2 * self.fields.len(), 0),
-                ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
-                ReadRecordResult::End => return Ok(Some((self.searched, 0))),
-                ReadRecordResult::Record => self.is_whole = true,
-            }
-        }
-        let mut len = self.searched;
-        // The line feed after a carriage return belongs to the record.
-        if bytes[..len].last() == Some(&b'\r') {
-            match bytes.get(len) {
-                Some(b'\n') => len += 1,
-                None if !is_end => return Ok(None),
-                _ => {}
-            }
-        }
-        self.check_record(len)?;
-        let fields = self.ended;
-        self.next_record();
-        Ok(Some((len, fields)))
-    }
-
-    /// Fails if a record of CSV with `len` bytes is too long.
-    fn check_record(&self, len: usize) -> Result<()> {
-        let most = self.spec.max_record;
-        if len > most {
-            bail!(
-                "the record that begins in line {} is longer than {most} bytes, the limit of --max-record; perhaps a \
-                 quote in it is never closed",
-                self.lines.next_number()
-            );
-        }
-        Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod bank;
 mod chart;
 mod commands;
 mod cpu_info;
+mod csv;
 mod filter_file;
 mod json;
 mod keys;

@@ -9,12 +9,14 @@
 mod cases;
 
 mod compressed;
+mod csv;
 mod errors;
 mod exact;
 mod generated;
 mod inputs;
 mod killed;
 mod lines;
+mod missing;
 mod outputs;
 mod pipes;
 mod random;

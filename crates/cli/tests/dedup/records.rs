@@ -4,7 +4,7 @@ use super::*;
 
 /// Asserts what passes, by the filter and with `--exact`, and how many lines have no key.
 #[track_caller]
-fn passes(flags: &[&str], input: impl AsRef<[u8]>, expected: impl AsRef<[u8]>, missing: u64) {
+pub(super) fn passes(flags: &[&str], input: impl AsRef<[u8]>, expected: impl AsRef<[u8]>, missing: u64) {
     for exact in [SURE, &["--exact"]] {
         for threads in ["1", "3"] {
             let mut command = dedup(exact);
@@ -49,8 +49,8 @@ fn keys_of_several_parts() {
     passes(&["--field=3"], input, "a\tbc\t1\na\tbc\t2\na\n", 1);
     let input = "a,b,v\n\"x,y\",z,1\nx,\"y,z\",2\n\"x,y\",z,3\n\"x\"\"\",\"\n\",4\nx,\"\"\",\n\",5\nx,\"y,z\",6\n7\n";
     let expected = "a,b,v\n\"x,y\",z,1\nx,\"y,z\",2\n\"x\"\"\",\"\n\",4\nx,\"\"\",\n\",5\n7\n";
-    passes(&["--csv=a", "--csv=b"], input, expected, 1);
-    passes(&["--csv=2", "--csv=1"], input, expected, 1);
+    passes(&["--csv=a", "--csv=b", "--ragged"], input, expected, 1);
+    passes(&["--csv=2", "--csv=1", "--ragged"], input, expected, 1);
     let input = "{\"a\":1,\"b\":[2]}\n{\"a\":[1,2],\"b\":3}\n{\"b\":[ 2],\"a\":1}\n{\"a\":1}\n";
     let expected = "{\"a\":1,\"b\":[2]}\n{\"a\":[1,2],\"b\":3}\n{\"a\":1}\n";
     passes(&["--json=/a", "--json=/b"], input, expected, 1);
@@ -85,22 +85,26 @@ fn white_space_at_the_ends_can_be_ignored() {
 fn blank_keys_can_pass() {
     let input = "a\n\n \t\n\na\n \r\n\r\nb\n\n";
     cases! { passes:
-        &["--keep-blank"], input, "a\n\n \t\n\n \r\n\r\nb\n\n", 0;
-        &["--keep-blank", "-i", "-0"], "a\0A\0\0\0", "a\0\0\0", 0;
-        &["--keep-blank", "--trim"], " \n\n a\na\n", " \n\n a\n", 0;
+        &["--keep-blank"], input, "a\n\n \t\n\n \r\n\r\nb\n\n", 6;
+        &["--keep-blank", "-i", "-0"], "a\0A\0\0\0", "a\0\0\0", 2;
+        &["--keep-blank", "--trim"], " \n\n a\na\n", " \n\n a\n", 2;
         // A form feed is not a blank.
-        &["--keep-blank"], "\x0c\n\x0c\n\n\n", "\x0c\n\n\n", 0;
-        &["--keep-blank", "--field=2"], "1\t\n2\t\n3\n4\tx\n5\tx\n", "1\t\n2\t\n3\n4\tx\n", 1;
+        &["--keep-blank"], "\x0c\n\x0c\n\n\n", "\x0c\n\n\n", 2;
+        &["--keep-blank", "--field=2"], "1\t\n2\t\n3\n4\tx\n5\tx\n", "1\t\n2\t\n3\n4\tx\n", 3;
+        // A blank part is a missing one, as everywhere.
+        &["--keep-blank", "--field=1,2"], "1\t\n1\t\n1\n\t\n1\tx\n1\tx\n", "1\t\n1\t\n1\n\t\n1\tx\n", 4;
+        &["--keep-blank", "--json=/k"], "{\"k\":\"\"}\n{\"k\":\" \\t\"}\n{\"k\":\"\"}\n{\"k\":[]}\n{\"k\":[]}\n",
+            "{\"k\":\"\"}\n{\"k\":\" \\t\"}\n{\"k\":\"\"}\n{\"k\":[]}\n", 3;
+        &["--json=/k"], "{\"k\":\"\"}\n{\"k\":\"\"}\n", "{\"k\":\"\"}\n", 0;
     }
     let input = "a,b\n,\n,\nx,\nx,\n \" \",\n";
     cases! { passes:
-        &["--keep-blank", "--csv=a", "--csv=b"], "a,b\n,\n,\nx,\nx,\n\" \",\n", "a,b\n,\n,\nx,\n\" \",\n", 0;
+        &["--keep-blank", "--csv=a", "--csv=b"], "a,b\n,\n,\nx,\nx,\n\" \",\n1,2\n1,2\n", "a,b\n,\n,\nx,\nx,\n\" \",\n1,2\n", 5;
         &["--csv=a", "--csv=b"], input, "a,b\n,\nx,\n \" \",\n", 0;
     }
     // They are no duplicates.
     let run = Run::new(&mut dedup(["--keep-blank"]), "\n\na\n");
     assert_eq!(summary(&run.errors), [3, 3, 0]);
-    Run::new(&mut dedup(["--keep-blank", "--json=/a"]), "").error(&["--keep-blank", "--json"]);
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn columns_of_csv() {
         &["--csv=k"], "v,k\r\n1,a\r\n2,a\r\n3,\"b\"\r\n4,b", "v,k\r\n1,a\r\n3,\"b\"\r\n", 0;
         &["--csv=k"], "k\rx\rx\ry", "k\rx\ry", 0;
         // Rows that are too short, empty lines within and at the end, and no row at all.
-        &["--csv=k"], "v,k\n1\n1,a\n1\n,\n,\n", "v,k\n1\n1,a\n1\n,\n", 2;
+        &["--csv=k", "--ragged"], "v,k\n1\n1,a\n1\n,\n,\n", "v,k\n1\n1,a\n1\n,\n", 2;
         &["--csv=k"], "k\n\na\n\na\nb\n\n\n", "k\n\na\nb\n\n\n", 0;
         &["--csv=k"], "k\n", "k\n", 0;
         &["--csv=k"], "k", "k", 0;
@@ -128,7 +132,6 @@ fn columns_of_csv() {
         &["--csv=k", "-d"], "k\na\na\nb\n", "k\na\n", 0;
         // A byte order mark is not part of the first name.
         &["--csv=k"], "\u{feff}k,v\n1,2\n1,3\n\u{feff}1,4\n", "\u{feff}k,v\n1,2\n\u{feff}1,4\n", 0;
-        &["--csv=v"], "k,v\n1,\"unclosed\n2,\"unclosed\n", "k,v\n1,\"unclosed\n2,\"unclosed\n", 0;
     }
 
     let run = Run::new(&mut dedup(["--csv=k", "--count"]), "k\na\na\nb\n\n");
@@ -215,7 +218,7 @@ fn csv_without_a_header() {
     cases! { passes:
         &["--csv=1", "--no-header"], rows, "1,a\n2,b\n", 0;
         &["--csv=2", "--no-header"], "1,a\n2,a\n", "1,a\n", 0;
-        &["--csv=3", "--csv=1", "--no-header"], "1,a,x\n1\n1,b,x\n", "1,a,x\n1\n", 1;
+        &["--csv=3", "--csv=1", "--no-header", "--ragged"], "1,a,x\n1\n1,b,x\n", "1,a,x\n1\n", 1;
         &["--csv=1", "--no-header"], "", "", 0;
         &["--csv=1", "--no-header"], "\u{feff}\"a\"\na\n", "\u{feff}\"a\"\n", 0;
         &["--csv=1", "--no-header", "-d"], rows, "1,a\n", 0;
@@ -319,15 +322,7 @@ fn an_open_quote_is_an_error() {
         }
     }
     // The last field is closed, or has a quote that opens nothing.
-    for input in [
-        "k\n\"1\"",
-        "k\n1\"",
-        "k\n\"1\"x",
-        "k\n\"1\"\n\n",
-        "k\n\"\"",
-        "k\n\"1\",",
-        "k\n\n",
-    ] {
+    for input in ["k\n\"1\"", "k\n1\"", "k\n\"1\"\n\n", "k\n\"\"", "k,v\n\"1\",", "k\n\n"] {
         passes(&["--csv=k"], input, input, 0);
     }
 }
@@ -380,19 +375,19 @@ fn records_have_a_limit() {
     Run::new(&mut dedup(["--count", "--max-record=64000001"]), &long).output();
 }
 
-/// A record is in memory once, and the fields of CSV up to twice more. The memory of a line is
-/// given back.
+/// A record is in memory once. The memory of a line is given back.
 #[test]
 fn memory_for_long_records() {
     let long = "0123456789abcde\t".repeat(2 << 20);
     let csv = |key: u32| format!("{key},\"{long}\"\n");
-    let csv = format!("k,v\n{}{}", csv(1), csv(2));
+    let rows: String = (10..100_000).map(|key| format!("{key},\n")).collect();
+    let csv = format!("k,v\n{}{}{rows}", csv(1), csv(2));
     // More than is read at a time.
     let short = String::from_utf8(numbers(0, 100_000)).unwrap();
-    for (flags, records, times, is_given_back) in [
-        (&[][..], format!("{long}1\n{long}2\n{short}"), 1, true),
-        (&["--field=2"], format!("a\t1{long}\na\t2{long}\n"), 1, false),
-        (&["--csv=k"], csv, 3, false),
+    for (flags, records, is_given_back) in [
+        (&[][..], format!("{long}1\n{long}2\n{short}"), true),
+        (&["--field=2"], format!("a\t1{long}\na\t2{long}\n"), false),
+        (&["--csv=k"], csv, true),
     ] {
         let mut command = dedup(flags);
         let (output, memory) = memory(command.arg("--threads=1"), records.as_bytes(), records.len());
@@ -400,7 +395,7 @@ fn memory_for_long_records() {
         let Some(Memory { peak, now }) = memory else {
             return eprintln!("skipped: no /proc tells the memory");
         };
-        let most = times * long.len() as u64 + (24 << 20);
+        let most = long.len() as u64 + (24 << 20);
         assert!(peak <= most, "{flags:?}: {peak} bytes, more than {most}");
         assert!(!is_given_back || now <= 24 << 20, "{flags:?}: {now} bytes are left");
     }
@@ -430,9 +425,11 @@ fn values_of_json() {
     cases! { json:
         "/k", "{\"k\":\"\\u0061\"}\n{\"k\":\"a\"}\n{\"\\u006b\":\"a\"}\n", "{\"k\":\"\\u0061\"}\n", 0;
         "/a~1b/m~0n", "{\"a/b\":{\"m~n\":1}}\n{\"a/b\":{\"m~n\":1,\"x\":0}}\n", "{\"a/b\":{\"m~n\":1}}\n", 0;
-        // Objects are equal in any order of their keys; null is a value.
+        // Objects are equal in any order of their keys; null is missing, unless it is within a value.
         "/o", "{\"o\":{\"a\":1,\"b\":[]}}\n{\"o\":{\"b\":[],\"a\":1}}\n", "{\"o\":{\"a\":1,\"b\":[]}}\n", 0;
-        "/k", "{\"k\":null}\n{\"k\":null}\n{}\n{}\n", "{\"k\":null}\n{}\n{}\n", 2;
+        "/k", "{\"k\":null}\n{\"k\":null}\n{}\n{}\n", "{\"k\":null}\n{\"k\":null}\n{}\n{}\n", 4;
+        "/k", "{\"k\":[null]}\n{\"k\":[ null ]}\n{\"k\":1,\"k\":null}\n", "{\"k\":[null]}\n{\"k\":1,\"k\":null}\n", 1;
+        "", "null\n null\n\"null\"\n\"null\"\n", "null\n null\n\"null\"\n", 2;
         "", "[1, 2]\n[1,2]\n[2,1]\n\"x\"\n \"x\"\r\n", "[1, 2]\n[2,1]\n\"x\"\n", 0;
     }
     // Numbers beyond 64 bits, which a float would round to the same.

@@ -69,18 +69,18 @@ fn lines_without_a_key() {
     shell.write("a.csv", "id,name\n1,x\n2,y\n");
     // Its header is its own.
     shell.write("b.csv", "name,other\ny,1\n7\n");
-    shell.ok("build --bank a.csv b.csv -o bank --csv name --rate 1e-6");
+    shell.ok("build --bank a.csv b.csv -o bank --csv name --ragged --rate 1e-6");
     let told = "lanebloom: 1 line without a key, taken for absent\n".to_owned();
     assert_eq!(
-        which(&shell, "--csv name", "id,name\n9,y\n3\n1,x\n"),
+        which(&shell, "--ragged --csv name", "id,name\n9,y\n3\n1,x\n"),
         (1, "id,name\na.csv\t9,y\nb.csv\t9,y\na.csv\t1,x\n".into(), told.clone())
     );
     assert_eq!(
-        which(&shell, "--csv name --count", "id,name\n9,y\n3\n"),
+        which(&shell, "--ragged --csv name --count", "id,name\n9,y\n3\n"),
         (1, "id,name\n2\t9,y\n0\t3\n".into(), told.clone())
     );
     assert_eq!(
-        which(&shell, "--csv name --json-output", "id,name\n3\n1,x\n"),
+        which(&shell, "--ragged --csv name --json-output", "id,name\n3\n1,x\n"),
         (
             1,
             "{\"line\":\"3\",\"columns\":[]}\n{\"line\":\"1,x\",\"columns\":[\"a.csv\"]}\n".into(),

@@ -75,7 +75,7 @@ fn quiet_ends_at_the_first_absent_key() {
 fn lines_without_a_key() {
     let shell = Shell::new();
     let csv = "id,name\r\n1,a\r\n\"2,\nx\",b\r\n";
-    let built = shell.run_with("build -o filter --csv name", format!("{csv}3\r\n\r\n\r\n"));
+    let built = shell.run_with("build -o filter --csv name --ragged", format!("{csv}3\r\n\r\n\r\n"));
     assert!(
         stderr(&built).starts_with("3 lines, about 2 unique, 1 of them without a key, "),
         "{}",
@@ -93,7 +93,7 @@ fn lines_without_a_key() {
         "--csv name", csv, 0, answers, "";
         "--csv name", &format!("{csv}\n\n"), 0, &format!("{answers}\n\n"), "";
         "--csv name --present", csv, 0, csv, "";
-        "--csv name --absent", &format!("{csv}3\n4,q\n"), 1, "id,name\r\n3\n4,q\n", told;
+        "--csv name --ragged --absent", &format!("{csv}3\n4,q\n"), 1, "id,name\r\n3\n4,q\n", told;
         "--json /n", "{\"n\":\"z\"}\nno json\n", 1, "absent\t{\"n\":\"z\"}\nabsent\tno json\n", told;
         "--field 2", "1\ta\n1\n", 1, "present\t1\ta\nabsent\t1\n", told;
         "--field 2 --present", "1\n", 1, "", told;

@@ -33,7 +33,6 @@ pub(super) struct Job<'a> {
 impl<'a> Job<'a> {
     pub(super) fn new(args: &'a Dedup, files: Vec<PathBuf>, is_apart: bool, quiet: bool) -> Result<Self> {
         let mut keys = KeySpec::new(&args.keys)?;
-        keys.keeps_blank = args.keep_blank;
         keys.keeps_mark = !args.count_each;
         Ok(Self {
             args,
