@@ -2,8 +2,8 @@
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// What is made equal before a text is hashed. The text itself stays as it is. The steps run in the
-/// order of the fields.
+/// What is made equal before a text is hashed. The text itself stays as it is. A carriage return
+/// before a line feed goes first, and then the steps run in the order of the fields.
 ///
 /// ```
 /// use lanebloom_corpus::Normalize;
@@ -18,6 +18,9 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 /// let mut text = String::new();
 /// all.write(" Cafe\u{301},\t7 «Euros» ", &mut text);
 /// assert_eq!(text, "caf\u{e9} 0 euros");
+///
+/// Normalize::default().write("a\r\nb\r", &mut text);
+/// assert_eq!(text, "a\nb\r");
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Normalize {
@@ -46,11 +49,17 @@ impl Normalize {
     pub fn write(&self, text: &str, to: &mut String) {
         to.clear();
         let mut has_marks = false;
-        let each = |character| self.push(character, &mut has_marks, to);
-        if self.nfc && is_nfc_quick(text.chars()) != IsNormalized::Yes {
-            text.nfc().for_each(each);
-        } else {
-            text.chars().for_each(each);
+        let mut each = |character| self.push(character, &mut has_marks, to);
+        let is_composed = !self.nfc || is_nfc_quick(text.chars()) == IsNormalized::Yes;
+        for (number, part) in text.split("\r\n").enumerate() {
+            if number > 0 {
+                each('\n');
+            }
+            if is_composed {
+                part.chars().for_each(&mut each);
+            } else {
+                part.nfc().for_each(&mut each);
+            }
         }
         if self.whitespace && to.ends_with(' ') {
             to.pop();

@@ -7,8 +7,10 @@ use regex::Regex;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::LazyLock;
 
-/// What a text is cut into.
+/// What a text is cut into. A carriage return before a line feed is in no piece, and is one with it
+/// between pieces.
 #[derive(Clone, Debug, Default)]
 pub enum Split {
     /// The whole text is one piece.
@@ -22,7 +24,8 @@ pub enum Split {
     Regex(Regex),
 }
 
-/// What a text is hashed by. Filters are comparable if all of it is equal.
+/// What a text is hashed by. Filters are comparable if all of it is equal. Texts that differ in
+/// their line ends, `\r\n` and `\n`, have the same hashes.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// The pieces.
@@ -39,7 +42,8 @@ pub struct Rules {
     pub min_words: usize,
     /// A piece of fewer words has no hash. It needs [`min_words`](Self::min_words) to be as high.
     pub short: usize,
-    /// A piece with less than two n-grams has a hash of its text too, as in dolma.
+    /// A piece with less than two n-grams has a hash of its text too, as in dolma. There a carriage
+    /// return is a character as any other one.
     pub is_like_dolma: bool,
     /// Bytes of memory that the pieces, words and hashes of a text may take. A text of 60 MB with
     /// 30 million lines would take 2 GB. Without it, there is no limit.
@@ -139,20 +143,23 @@ impl Rules {
             pieces,
             hashes,
         };
+        let has_returns = !self.is_like_dolma && memchr::memchr(b'\r', bytes).is_some();
         let mut push = |end: usize, next: usize| {
-            self.push(text, start..end, to, &mut batch, &mut room);
+            self.push(text, start..end, has_returns, to, &mut batch, &mut room);
             start = next;
+        };
+        let by_regex = |regex: &Regex, push: &mut dyn FnMut(usize, usize)| {
+            let found = regex.find_iter(text).filter(|found| !found.is_empty());
+            found.for_each(|found| push(found.start(), found.end()));
         };
         match &self.split {
             Split::Document => {}
             Split::Line => memchr::memchr_iter(b'\n', bytes).for_each(|at| push(at, at + 1)),
+            Split::Paragraph if has_returns => by_regex(&EMPTY_LINE, &mut push),
             Split::Paragraph => memchr::memmem::find_iter(bytes, "\n\n").for_each(|at| push(at, at + 2)),
-            Split::Regex(regex) => {
-                let found = regex.find_iter(text).filter(|found| !found.is_empty());
-                found.for_each(|found| push(found.start(), found.end()));
-            }
+            Split::Regex(regex) => by_regex(regex, &mut push),
         }
-        self.push(text, start..text.len(), to, &mut batch, &mut room);
+        self.push(text, start..text.len(), has_returns, to, &mut batch, &mut room);
         batch.flush(&mut to.hashes);
         to.text.clear();
         to.text.shrink_to(KEPT);
@@ -166,7 +173,15 @@ impl Rules {
         Ok(())
     }
 
-    fn push<'a>(&self, all: &'a str, range: Range<usize>, to: &mut Pieces, batch: &mut Batch<'a>, room: &mut Room) {
+    fn push<'a>(
+        &self,
+        all: &'a str,
+        mut range: Range<usize>,
+        has_returns: bool,
+        to: &mut Pieces,
+        batch: &mut Batch<'a>,
+        room: &mut Room,
+    ) {
         let Some(left) = room.left(to) else {
             return;
         };
@@ -176,8 +191,11 @@ impl Rules {
             text: normalized,
             words,
         } = to;
+        if has_returns && all[range.clone()].ends_with('\r') && all[range.end..].starts_with('\n') {
+            range.end -= 1;
+        }
         let own = &all[range.clone()];
-        let is_changed = self.normalize.is_any();
+        let is_changed = self.normalize.is_any() || has_returns && own.contains("\r\n");
         if is_changed {
             self.normalize.write(own, normalized);
         }
@@ -223,6 +241,8 @@ impl Rules {
                 };
                 if is_blank || count < self.short {
                 } else if is_changed {
+                    // The hashes of the pieces before come first.
+                    batch.flush(hashes);
                     hashes.push(self.hasher.hash_key(text));
                 } else {
                     batch.push(own.as_bytes(), hashes);
@@ -238,6 +258,9 @@ impl Rules {
         });
     }
 }
+
+/// The line ends between paragraphs; a return before them is left to [`Rules::push`].
+static EMPTY_LINE: LazyLock<Regex> = LazyLock::new(|| Regex::new("\n\r?\n").expect("it is an expression"));
 
 /// The memory that a text may take.
 struct Room {
@@ -295,6 +318,9 @@ impl<'a> Batch<'a> {
     }
 
     fn flush(&mut self, hashes: &mut Vec<u64>) {
+        if self.len == 0 {
+            return;
+        }
         let start = hashes.len();
         hashes.resize(start + self.len, 0);
         self.hasher.hash_batch(&self.keys[..self.len], &mut hashes[start..]);
@@ -362,6 +388,77 @@ mod tests {
             assert_eq!(texts(Split::Regex(regex.clone()), text), expected);
         }
         assert_eq!(texts(Split::Regex(Regex::new("x*").unwrap()), "axxb"), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_return_before_a_line_feed_is_in_no_piece() {
+        let paragraph = Regex::new("\r?\n\r?\n").unwrap();
+        let line = Regex::new("\r?\n").unwrap();
+        for number in 0..4usize.pow(8) {
+            let text: String = (0..8)
+                .map(|place| ['a', 'b', '\r', '\n'][number >> (2 * place) & 3])
+                .collect();
+            assert_eq!(texts(Split::Line, &text), Vec::from_iter(line.split(&text)), "{text:?}");
+            let expected = Vec::from_iter(paragraph.split(&text));
+            assert_eq!(texts(Split::Paragraph, &text), expected, "{text:?}");
+        }
+        let regex = Split::Regex(Regex::new("x|\n").unwrap());
+        assert_eq!(texts(regex, "a\r\nb\rxc\r\n"), ["a", "b\r", "c", ""]);
+    }
+
+    /// Whatever a piece is and what counts for nothing in it.
+    #[test]
+    fn texts_with_other_line_ends_have_the_same_hashes() {
+        let text = "One, two.\n\nThree four\nfive six\n\n\nfour.\nfive six e\u{301}\nthree four five six\n";
+        let hashes = |rules: &Rules, text: &str| {
+            let mut pieces = Pieces::default();
+            rules.hash(text, &mut pieces).unwrap();
+            pieces.hashes
+        };
+        for split in [
+            Split::Document,
+            Split::Line,
+            Split::Paragraph,
+            Split::Regex(Regex::new("o").unwrap()),
+        ] {
+            for ngrams in [0, 2] {
+                for bits in 0..32 {
+                    let rules = Rules {
+                        split: split.clone(),
+                        ngrams: NonZeroUsize::new(ngrams),
+                        normalize: Normalize {
+                            nfc: bits & 1 > 0,
+                            lower: bits & 2 > 0,
+                            punctuation: bits & 4 > 0,
+                            digits: bits & 8 > 0,
+                            whitespace: bits & 16 > 0,
+                        },
+                        ..Rules::default()
+                    };
+                    let expected = hashes(&rules, text);
+                    assert_eq!(hashes(&rules, &text.replace('\n', "\r\n")), expected, "{rules:?}");
+                    assert_eq!(hashes(&rules, &text.replacen('\n', "\r\n", 3)), expected, "{rules:?}");
+                    // Any other return is a character.
+                    let other = hashes(&rules, &text.replace("five ", "five\r"));
+                    let is_space = ngrams > 0 || rules.normalize.whitespace;
+                    assert_eq!(other == expected, is_space, "{rules:?}");
+                }
+            }
+        }
+        // Dolma takes a return for a part of a piece.
+        let rules = Rules {
+            split: Split::Line,
+            ngrams: NonZeroUsize::new(3),
+            is_like_dolma: true,
+            ..Rules::default()
+        };
+        assert_ne!(hashes(&rules, "a b\r\n"), hashes(&rules, "a b\n"));
+        let paragraphs = Rules {
+            split: Split::Paragraph,
+            ..rules
+        };
+        assert_eq!(hashes(&paragraphs, "a\n\r\nb"), hashes(&paragraphs, "a\n\r\nb\n\n"));
+        assert_eq!(hashes(&paragraphs, "a\n\r\nb").len(), 1);
     }
 
     /// Every n-gram has the hash of its words alone, and different ones have different hashes.

@@ -425,7 +425,7 @@ fn values_of_json() {
     cases! { json:
         "/k", "{\"k\":\"\\u0061\"}\n{\"k\":\"a\"}\n{\"\\u006b\":\"a\"}\n", "{\"k\":\"\\u0061\"}\n", 0;
         "/a~1b/m~0n", "{\"a/b\":{\"m~n\":1}}\n{\"a/b\":{\"m~n\":1,\"x\":0}}\n", "{\"a/b\":{\"m~n\":1}}\n", 0;
-        // Objects are equal in any order of their keys; null is missing, unless it is within a value.
+        // Objects are equal in any order of their keys. A null is missing, but not within a value.
         "/o", "{\"o\":{\"a\":1,\"b\":[]}}\n{\"o\":{\"b\":[],\"a\":1}}\n", "{\"o\":{\"a\":1,\"b\":[]}}\n", 0;
         "/k", "{\"k\":null}\n{\"k\":null}\n{}\n{}\n", "{\"k\":null}\n{\"k\":null}\n{}\n{}\n", 4;
         "/k", "{\"k\":[null]}\n{\"k\":[ null ]}\n{\"k\":1,\"k\":null}\n", "{\"k\":[null]}\n{\"k\":1,\"k\":null}\n", 1;

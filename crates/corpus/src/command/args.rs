@@ -10,7 +10,8 @@ use std::path::PathBuf;
 ///
 /// Each line of the input is an object of JSON with a text, a document. What was seen before is
 /// removed from the texts; all other bytes stay as they are. A document that becomes empty goes. A
-/// line without a text, or one that is not JSON, stays, and the summary counts it.
+/// line without a text (missing, null or not a string), or one that is not JSON, stays, and the
+/// summary counts it. Texts that differ in their line ends only, CRLF and LF, are equal.
 ///
 /// Built with the feature parquet, it reads and writes files of Parquet too: --text is the column.
 ///

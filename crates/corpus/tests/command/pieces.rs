@@ -137,3 +137,114 @@ fn annotations() {
     let ids = ["null", "null", "{\"a\": 1}"].map(|id| format!("{{\"id\":{id}{attributes}\n"));
     assert_eq!(found, ids.concat());
 }
+
+/// A document as it is written on Windows is that of Unix, for every unit. It keeps its line ends.
+#[test]
+fn line_ends_count_for_nothing_and_stay() {
+    let shell = Shell::new();
+    let all = ["aaa\r\nbbb", "bbb\r\naaa\r\nc"];
+    shell.write("in.jsonl", lines(&all));
+    assert_eq!(texts(&shell.ok("in.jsonl --unit line")), [all[0], "c"]);
+    let all = [
+        "a\r\nb",
+        "a\nb",
+        "a\nb\r\n\r\nc\r\nd\r\n\r\nb",
+        "c\nd\n\nx\n\r\ny",
+        "a\rb",
+    ];
+    shell.write("in.jsonl", lines(&all));
+    assert_eq!(texts(&shell.ok("in.jsonl")), [all[0], all[2], all[3], all[4]]);
+    let left = ["a\r\nb", "c\r\nd\r\n\r\nb", "x\n\r\ny", "a\rb"];
+    assert_eq!(texts(&shell.ok("in.jsonl --unit paragraph")), left);
+    // As in dolma, a return is a part of a short piece.
+    shell.write("in.jsonl", lines(&["aaa\r\nbbb", "bbb\r\naaa\r\nc"]));
+    let left = texts(&shell.ok("in.jsonl --unit line --ngrams 3 --like-dolma"));
+    assert_eq!(left, ["aaa\r\nbbb", "bbb\r\nc"]);
+    // A span has the separator with it.
+    shell.write("in.jsonl", lines(&["é\r\nb\r\nb", "b\r\né"]));
+    let found = String::from_utf8(shell.ok("in.jsonl --unit line --annotate n")).unwrap();
+    assert!(
+        found.contains("[[6,7,1]]") && found.contains("[[0,3,1],[3,4,1]]"),
+        "{found}"
+    );
+
+    let mut random = Random(17);
+    let plain = random.texts(400);
+    let mixed = plain.iter().map(|text| {
+        let whole = random.below(3);
+        let mut mixed = String::new();
+        for line in text.split_inclusive('\n') {
+            let is_crlf = whole == 0 || whole == 1 && random.below(2) == 0;
+            mixed += &if is_crlf {
+                line.replace('\n', "\r\n")
+            } else {
+                line.to_owned()
+            };
+        }
+        mixed
+    });
+    let mixed = Vec::from_iter(mixed);
+    shell.write("plain.jsonl", lines(&plain));
+    shell.write("mixed.jsonl", lines(&mixed));
+    for options in [
+        "",
+        "--unit line",
+        "--unit paragraph",
+        "--split \\n",
+        "--unit line --ngrams 3",
+        "--unit line --normalize lower,punctuation",
+        "--near 0.8",
+    ] {
+        let expected = texts(&shell.ok(&format!("plain.jsonl {SURE} {options}")));
+        let found = texts(&shell.ok(&format!("mixed.jsonl {SURE} {options}")));
+        let plain = Vec::from_iter(found.iter().map(|text| text.replace("\r\n", "\n")));
+        assert_eq!(plain, expected, "{options}");
+        // No end of a line comes from another text.
+        let is_unix = |text: &&String| !text.contains('\r');
+        let unix = |texts: &[String]| texts.iter().filter(is_unix).count();
+        assert!(
+            unix(&found) >= found.len() / 4 && found.len() > unix(&found),
+            "{options}"
+        );
+    }
+}
+
+/// What has no text passes each time, and so does a blank text.
+#[test]
+fn texts_that_are_missing_null_or_blank_pass() {
+    let shell = Shell::new();
+    let all = [
+        "{}",
+        "{\"text\":null}",
+        "{\"text\":0}",
+        "{\"text\":[\"a\"]}",
+        "null",
+        "",
+        "{\"text\":\"\"}",
+        "{\"text\":\" \\t\"}",
+    ];
+    let once: String = all.iter().map(|line| format!("{line}\n")).collect();
+    shell.write(
+        "in.jsonl",
+        once.repeat(2) + "{\"text\":\"null\"}\n{\"text\":\"null\"}\n",
+    );
+    for options in ["", "--unit line", "--unit paragraph --ngrams 2", "--near 0.8"] {
+        let report = shell.report(&format!("in.jsonl -o out.jsonl {SURE} {options}"));
+        let expected = once.repeat(2) + "{\"text\":\"null\"}\n";
+        assert_eq!(
+            String::from_utf8(shell.read("out.jsonl")).unwrap(),
+            expected,
+            "{options}"
+        );
+        assert_eq!(
+            (&report["without_text"], &report["pieces"]),
+            (&12.into(), &2.into()),
+            "{options}"
+        );
+    }
+    // No filter has them: other texts of these shapes are not found.
+    shell.write("blank.jsonl", once);
+    shell.ok("blank.jsonl --build filter");
+    shell.write("in.jsonl", lines(&["null", "0", "a", "{}"]));
+    assert_eq!(texts(&shell.ok("in.jsonl --against filter")), ["null", "0", "a", "{}"]);
+}
