@@ -739,8 +739,11 @@ impl Framer {
             unreachable!("only CSV has a header");
         };
         let find = |column: &String| {
-            let named = header.iter().position(|name| name == column.as_bytes());
+            let is_named = |name: &Vec<u8>| name == column.as_bytes();
+            let named = header.iter().position(is_named);
+            let times = header.iter().filter(|name| is_named(name)).count();
             match (named, column.parse::<usize>()) {
+                _ if times > 1 => bail!("the header has {times} columns {column:?}: give the number of one"),
                 (Some(number), _) => Ok(number),
                 (_, Ok(number)) if (1..=header.len()).contains(&number) => Ok(number - 1),
                 (_, Ok(number)) => bail!(

@@ -139,6 +139,8 @@ fn columns_of_csv() {
     Run::new(&mut dedup(["--csv=no"]), "a,b\n1,2\n").error(&["stdin", "no column \"no\""]);
     Run::new(&mut dedup(["--csv=3"]), "a,b\n1,2\n").error(&["stdin", "2 columns", "number 3"]);
     Run::new(&mut dedup(["--csv=0"]), "a,b\n1,2\n").error(&["number 0"]);
+    Run::new(&mut dedup(["--csv=a"]), "a,b,a\n1,2,3\n").error(&["stdin", "2 columns \"a\"", "number"]);
+    passes(&["--csv=b", "--csv=3"], "a,b,a\n1,2,3\n4,2,3\n", "a,b,a\n1,2,3\n", 0);
 }
 
 /// Rows under another file's header would be in columns of other names.
