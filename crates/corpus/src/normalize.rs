@@ -48,6 +48,14 @@ impl Normalize {
     /// Writes the text that stands for all equal ones.
     pub fn write(&self, text: &str, to: &mut String) {
         to.clear();
+        if !self.is_any() {
+            // By character, documents with CRLF would take 2.5 times as long as those with LF.
+            for (number, part) in text.split("\r\n").enumerate() {
+                to.push_str(if number > 0 { "\n" } else { "" });
+                to.push_str(part);
+            }
+            return;
+        }
         let mut has_marks = false;
         let mut each = |character| self.push(character, &mut has_marks, to);
         let is_composed = !self.nfc || is_nfc_quick(text.chars()) == IsNormalized::Yes;
