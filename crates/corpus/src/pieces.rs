@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// What a text is cut into. A carriage return before a line feed is in no piece, and is one with it
-/// between pieces.
+/// What a text is cut into. A carriage return before a line feed that separates two pieces is in
+/// neither of them.
 #[derive(Clone, Debug, Default)]
 pub enum Split {
     /// The whole text is one piece.
