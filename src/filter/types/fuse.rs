@@ -71,7 +71,8 @@
 //! Each million of keys is a filter of its own, a shard: it stays in the caches while it is built.
 //! Beside the hashes (8 bytes per key) and the filter, a build by up to two threads takes at most
 //! 12 bytes per key: 11 MB for each thread, and beyond six million keys a copy of the hashes,
-//! sorted by shard. With the feature `rayon` all threads of the pool build shards
+//! sorted by shard. (Duplicates count as keys, for the filter too: the build finds them when it has
+//! failed.) With the feature `rayon` all threads of the pool build shards
 //! ([`build_from_par_iter`](Builder::build_from_par_iter),
 //! [`par_build_from_hashes`](Builder::par_build_from_hashes)).
 //!
