@@ -259,7 +259,7 @@ fn a_batch_reads_the_clock_once_for_each_chunk() {
 /// A client that tries twenty times per window, for five windows: without an option it is let
 /// through once, and once per window only if tries do not renew it.
 #[test]
-fn a_window_is_no_rate_limiter_by_itself() {
+fn a_window_is_not_a_rate_limiter_by_itself() {
     let time = Time::default();
     let builder = exact(100).window(Duration::from_millis(1000)).clock(time.clock());
     let let_through = |filter: &WindowedBloom| -> Vec<u64> {
