@@ -269,8 +269,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         cycle: Cycle,
     ) -> Result<Asked<V, SetOnce<Loaded<V>>>, LoadError> {
         match cycle {
-            Cycle::OfRows { blocks } => Err(LoadError(LoadErrorKind::Cycle { blocks })),
-            Cycle::OfBatches | Cycle::OfThread => Ok(self.0.flights.ask(key, self.vouches(key), Some(flight))),
+            Cycle::Rows { blocks } => Err(LoadError(LoadErrorKind::Cycle { blocks })),
+            Cycle::Batches | Cycle::SameThread => Ok(self.0.flights.ask(key, self.vouches(key), Some(flight))),
         }
     }
 

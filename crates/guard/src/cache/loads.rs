@@ -304,9 +304,9 @@ impl Load {
         let mut waits = waits();
         if leads(&waits, self, by.load, |_| true) {
             return Err(match leads(&waits, self, by.load, |load| !load.is_of_many()) {
-                true if self == by.load && is_own_thread && !self.is_of_waiter() => Cycle::OfThread,
-                true => Cycle::OfRows { blocks },
-                false => Cycle::OfBatches,
+                true if self == by.load && is_own_thread && !self.is_of_waiter() => Cycle::SameThread,
+                true => Cycle::Rows { blocks },
+                false => Cycle::Batches,
             });
         }
         waits.entry(by.load).or_default().push(self);
@@ -322,13 +322,13 @@ impl Load {
 pub(super) enum Cycle {
     /// Each loads one key: a row needs itself. Where gets `block`, a thread may also run a get of
     /// other code while its load waits.
-    OfRows { blocks: bool },
+    Rows { blocks: bool },
     /// One of them loads many keys, which may not need each other.
-    OfBatches,
+    Batches,
     /// The thread is within the load: its loader gets its own key, or the thread runs other code
     /// while the loader waits, as rayon's do. That code may need the key, and cannot wait for what
     /// is below it on the stack.
-    OfThread,
+    SameThread,
 }
 
 /// Whether `from` waits for `to`, in any number of steps, all through loads that `through` accepts.

@@ -240,7 +240,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
                 Err(cycle) => cycle,
             };
             load_of = match cycle {
-                Cycle::OfThread => Load::of_waiter(),
+                Cycle::SameThread => Load::of_waiter(),
                 _ => Load::of_one(),
             };
             flight = match self.ask_again(key, &flight, cycle)? {
