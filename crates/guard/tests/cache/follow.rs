@@ -321,6 +321,35 @@ async fn a_scheduled_rebuild_takes_one_that_is_running_for_its_own() {
     }
 }
 
+/// Changes go into both filters while a source keeps its thread.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_do_not_wait_for_a_source_that_does_not_yield() {
+    struct Queue(tokio::sync::mpsc::UnboundedReceiver<u64>);
+    impl Feed<u64> for Queue {
+        async fn listen(&mut self) -> Result<(), BoxError> {
+            Ok(())
+        }
+        async fn next(&mut self) -> Result<Change<u64>, BoxError> {
+            Ok(Change::Written(self.0.recv().await.ok_or("closed")?))
+        }
+    }
+    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    let cache = builder().build(read).unwrap();
+    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    let of_source = cache.clone();
+    let source = async move |keys: &mut Keys<'_, u64>| {
+        let tell = tell.clone();
+        std::thread::spawn(move || tell.send(3));
+        until_blocking(|| of_source.stats().inserted == 1);
+        Ok(keys.insert_all([1, 2])?)
+    };
+    let following = tokio::spawn(cache.follow(Queue(told), LONG, source));
+    until(|| cache.is_ready()).await;
+    let admitted = [1, 2, 3, 4].map(|id| cache.guard().check(&id).is_some());
+    assert_eq!(admitted, [true, true, true, false]);
+    following.abort();
+}
+
 /// It listens again, and a rebuild that hangs does not close the cache meanwhile.
 #[test]
 fn a_blocking_feed_that_is_silent_is_broken() {
