@@ -78,9 +78,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
     /// is dropped, because its task is aborted.
     ///
     /// It keeps [the only order](crate#the-order-of-a-feed) in which no row is lost, and rebuilds
-    /// from `source` while a task of its own applies the changes that come. When the feed breaks, it
-    /// begins again,
-    /// after a pause of up to a second, then of two, four and so on, up to half a minute.
+    /// from `source` while a task of its own applies the changes that come. When the feed breaks,
+    /// it begins again, after a pause of up to a second, then of two, four and so on, up to half a
+    /// minute.
     ///
     /// A feed that says nothing for the time of `silence` counts as broken, because its server may
     /// be frozen: so it must tell [`Change::Alive`] more often than that. It removes no keys from
