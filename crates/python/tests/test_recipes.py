@@ -47,12 +47,19 @@ def run(word):
 
 def test_every_example_is_one_of_these():
     # Those of Spark are in test_spark.py.
-    assert README.count("```python") == 12
+    assert README.count("```python") == 13
 
 
 def test_the_first_example():
     pytest.importorskip("numpy")
     assert run("for Python")["seen"].approx_len > 990
+
+
+def test_row_groups_by_the_filters_of_a_parquet_file(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    names = run("filters of a Parquet file")
+    assert list(names["row_groups"]("sales.parquet", "price", 7)) == []
 
 
 def test_a_crawl_of_scrapy_asks_for_each_page_once(tmp_path):

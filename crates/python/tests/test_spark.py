@@ -19,7 +19,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 from pyspark.sql import SparkSession, functions as F, types as T  # noqa: E402
 
-from lanebloom import BloomFilter, SparkBloomFilter  # noqa: E402
+from lanebloom import BloomFilter, SparkBloomFilter, SplitBlockBloomFilter  # noqa: E402
 from lanebloom import spark as bloom  # noqa: E402
 from test_recipes import recipe  # noqa: E402
 
@@ -362,6 +362,29 @@ def test_filters_of_spark_are_read_and_made(spark):
         for call in bloom.to_spark, lambda f: bloom.maybe_in(f, "id"):
             with pytest.raises(ValueError, match="reads version=1 of its filters only"):
                 call(SparkBloomFilter(10))
+
+
+def test_values_are_found_in_the_parquet_filters_that_spark_writes(spark, tmp_path):
+    """10,000 bytes are 312.5 blocks. Timestamps are INT96 by default, and filters of booleans are empty."""
+    df = spark.range(1000).selectExpr(
+        "id", "timestamp_micros(1700000000000000 + id * 1000003) AS ts", "timestamp_micros(-id * 100000000003) AS old",
+        "cast(id AS float) / 8 AS f", "cast(id AS decimal(9,2)) AS d9", "cast(id AS decimal(38,3)) AS d38",
+        "date_add(date '1960-01-01', cast(id AS int)) AS day", "cast(id AS short) AS small", "concat('n', id) AS name", "id % 2 = 0 AS flag",
+    )
+    options = {"parquet.bloom.filter.enabled": "true", "parquet.bloom.filter.max.bytes": "10000", "parquet.enable.dictionary": "false"}
+    df.coalesce(1).write.options(**options).parquet(str(tmp_path / "spark"))
+    (path,) = (tmp_path / "spark").glob("*.parquet")
+    rows = df.collect()
+    for column in df.columns:
+        f = SplitBlockBloomFilter.from_parquet(path, column, 0)
+        if column == "flag":
+            assert f is None
+            continue
+        values = [row[column] for row in rows]
+        if column in ("ts", "old"):
+            values = [value.astimezone(datetime.timezone.utc) for value in values]
+        assert f.nbytes == 312 * 32 and f.contains_many(values).all(), column
+    assert datetime.datetime(2000, 1, 1) not in SplitBlockBloomFilter.from_parquet(path, "ts", 0)
 
 
 # The README
