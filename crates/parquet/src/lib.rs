@@ -47,7 +47,8 @@ pub fn filter_bytes<'a>(file: &'a [u8], chunk: &ColumnChunkMetaData) -> Option<&
 }
 
 /// A copy of a file in which each column chunk has the filter that `make` returns for its hashes.
-/// Chunks of booleans get none. Filters that the file had are no longer referred to.
+/// Chunks of booleans get none, and in chunks of floats either zero brings the other one. Filters
+/// that the file had are no longer referred to.
 ///
 /// The new filters lie between the file's data and its new footer.
 pub fn with_filters(file: &Bytes, mut make: impl FnMut(&[u64]) -> Result<Option<SplitBlockBloom>>) -> Result<Vec<u8>> {
@@ -66,6 +67,9 @@ pub fn with_filters(file: &Bytes, mut make: impl FnMut(&[u64]) -> Result<Option<
             };
             let (mut offset, mut length) = (None, None);
             if let Some(filter) = filter {
+                if matches!(chunk.column_type(), Type::FLOAT | Type::DOUBLE) {
+                    filter.insert_both_zeros();
+                }
                 let bytes = filter.to_parquet()?;
                 (offset, length) = (Some(out.len().try_into()?), Some(bytes.len().try_into()?));
                 out.extend(bytes);

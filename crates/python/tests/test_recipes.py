@@ -132,7 +132,7 @@ def test_a_parquet_file_by_batches(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     pq.write_table(pa.table({"id": [1, 2, 1, 3] * 1000, "n": range(4000)}), "events.parquet", row_group_size=3)
-    run("Parquet file")
+    run("Parquet file by batches")
     assert pq.read_table("unique.parquet").to_pydict() == {"id": [1, 2, 3], "n": [0, 1, 3]}
 
 
