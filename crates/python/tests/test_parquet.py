@@ -155,6 +155,25 @@ def test_int96_booleans_and_filters_of_a_part_of_a_block():
         D("NaN") in typed
 
 
+@pytest.mark.parametrize(
+    "numbers, message",
+    [
+        ((8, 0, 0, 0, 0, 0, 0, 0), "has the physical type 8"),
+        ((7, 5, 14, 0, 0, 0, 0, 0), "type UUID in 5 bytes"),
+        ((6, 0, 6, 0, 0, 0, 0, 0), "type DATE in BYTE_ARRAY, which Parquet does not have"),
+        ((2, 0, 5, 0, 2**31, 2**31, 0, 0), "decimals of 2147483648 digits, 2147483648 after"),
+        ((7, 2**31 - 1, 5, 0, 2, 9, 0, 0), "in 2147483647 bytes"),
+        ((1, 0, 10, 0, 0, 0, 0, 0), "integers of 0 bits"),
+        ((2, 0, 8, 0, 0, 0, 9, 0), "times of an unknown unit"),
+    ],
+)
+def test_types_that_are_none_are_errors(numbers, message):
+    from lanebloom import _parquet
+
+    with pytest.raises(ValueError, match=f"column x .*{message}"):
+        _parquet.typed(SplitBlockBloomFilter(10), "x", numbers, False)
+
+
 def test_columns_and_row_groups_are_named_by_their_paths(tmp_path):
     path = tmp_path / "nested.parquet"
     table = pa.table({

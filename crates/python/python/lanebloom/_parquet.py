@@ -19,6 +19,13 @@ _CONVERTED = {1: "STRING", 5: "ENUM", 6: "DECIMAL", 7: "DATE", 8: "TIME", 9: "TI
 _UNITS = {1: 10**3, 2: 10**6, 3: 10**9}
 _CONVERTED_UNITS = {8: 10**3, 9: 10**6, 10: 10**3, 11: 10**6}
 
+# The physical types that a logical type may have, and the most digits of a decimal here.
+_STORED = {
+    "STRING": (_BYTES,), "ENUM": (_BYTES,), "JSON": (_BYTES,), "DATE": (_INT32,), "TIME": (_INT32, _INT64), "TIMESTAMP": (_INT64,),
+    "INTEGER": (_INT32, _INT64), "UUID": (_FIXED,), "FLOAT16": (_FIXED,), "DECIMAL": (_INT32, _INT64, _BYTES, _FIXED),
+}
+_MOST_DIGITS = 1000
+
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _JULIAN_1970 = 2_440_588
 _NANOSECONDS = 10**9
@@ -52,6 +59,12 @@ class Key:
         self.name, self.physical, self.length = name, physical, length
         self.scale, self.precision = scale, precision
         self.logical = _LOGICAL.get(logical) or _CONVERTED.get(converted, "")
+        if self.logical and physical not in _STORED[self.logical]:
+            raise ValueError(f"column {name} has the type {self.logical} in {_PHYSICAL[physical]}, which Parquet does not have")
+        if self.logical == "DECIMAL" and not (0 <= scale <= precision <= _MOST_DIGITS and 0 <= length <= _MOST_DIGITS):
+            raise ValueError(f"column {name} has decimals of {precision} digits, {scale} after the point, in {length} bytes")
+        if length != {"UUID": 16, "FLOAT16": 2}.get(self.logical, length):
+            raise ValueError(f"column {name} has the type {self.logical} in {length} bytes")
         self.unit = _UNITS.get(unit) or _CONVERTED_UNITS.get(converted, 0)
         if physical == _INT96:
             self.logical, self.unit = "TIMESTAMP", _NANOSECONDS
@@ -61,6 +74,8 @@ class Key:
             self.bits, self.signed = bits, is_signed
         elif 12 <= converted <= 19:
             self.bits, self.signed = 8 << (converted - 12) % 4, converted >= 16
+        if self.bits not in (8, 16, 32, 64):
+            raise ValueError(f"column {name} has integers of {self.bits} bits")
         # Of floats, as struct has it.
         self.format = {_FLOAT: "<f", _DOUBLE: "<d"}.get(physical, "<e" if self.logical == "FLOAT16" else "")
         if self.logical in ("TIME", "TIMESTAMP") and not self.unit:
