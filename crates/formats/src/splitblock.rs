@@ -176,7 +176,9 @@ impl SplitBlockBloom {
     ///
     /// Arrow C++, parquet-rs and pymilvus choose the same size, except that parquet-java rounds in
     /// a way of its own before: from 64 bytes to 64 KiB, it takes twice the bytes for some numbers
-    /// of keys, and half of them for a few. The formula leaves out that keys are not spread evenly, and the limit takes no notice of the
+    /// of keys, and half of them for a few.
+    ///
+    /// The formula leaves out that keys are not spread evenly, and the limit takes no notice of the
     /// rate. So ask [`false_positive_rate_at`](lanebloom::Filter::false_positive_rate_at), or use
     /// [`with_parquet_rate`](Self::with_parquet_rate).
     ///

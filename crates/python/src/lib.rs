@@ -3,8 +3,8 @@
 //! A Python object becomes a key in `key.rs`, an array a column in `numpy.rs` or `arrow.rs`.
 //! `source.rs` tells them apart. `columns.rs` hashes columns, `task.rs` runs the loops over keys,
 //! `engine.rs` and `any.rs` know each type of filter, and `filter.rs` has the classes, whose
-//! arguments `arguments.rs` reads. `parquet.rs` finds a filter in a Parquet file. `bank.rs` has the class of many filters. `ffi.rs` is the room
-//! for CPython's C interface.
+//! arguments `arguments.rs` reads. `parquet.rs` finds a filter in a Parquet file. `bank.rs` has the
+//! class of many filters. `ffi.rs` is the room for CPython's C interface.
 //!
 //! The module needs no interpreter's lock. All classes are frozen: a method borrows its object
 //! shared, and the filters are atomic. A bank has a lock, which most calls share. What belongs to

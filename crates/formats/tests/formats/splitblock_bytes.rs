@@ -41,8 +41,8 @@ fn a_header_that_contradicts_the_length_is_refused() {
     assert_eq!(rest.len(), 512);
 }
 
-/// parquet-java with `parquet.bloom.filter.max.bytes=10000` writes 10,000 bytes, and uses 312 blocks
-/// of them.
+/// parquet-java with `parquet.bloom.filter.max.bytes=10000` writes 10,000 bytes, and uses 312
+/// blocks of them.
 #[test]
 fn a_part_of_a_block_at_the_end_is_not_used() {
     let filter = SplitBlockBloom::with_bytes(312 * 32).unwrap();

@@ -534,8 +534,9 @@ class SplitBlockBloomFilter(_United):
     def from_bits(data: Buffer, /, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None) -> SplitBlockBloomFilter:
         """The filter in bits without a header: blocks of 32 bytes, as Lance's index has them.
 
-        >>> "ann" in SplitBlockBloomFilter.from_bits(bytes(64)), "ann" in SplitBlockBloomFilter.from_bits(bytes([255] * 32))
-        (False, True)
+        >>> full = SplitBlockBloomFilter.from_bits(bytes([255] * 32))
+        >>> "ann" in full, "ann" in SplitBlockBloomFilter.from_bits(bytes(64))
+        (True, False)
         """
     @staticmethod
     def from_parquet(path: _Path, column: str, row_group: int) -> Optional[SplitBlockBloomFilter]:

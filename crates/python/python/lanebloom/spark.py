@@ -44,12 +44,12 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # Types whose equal values have one xxhash64, and decimals of one precision and scale.
 _HASHED = (*_INTEGERS, "string", "binary", "boolean", "float", "double", "date", "timestamp", "timestamp_ntz")
 
-# Where a schema keeps the type CHAR or VARCHAR of a string. Spark pads two CHAR columns to one length
-# before it compares them, but not a CHAR and a string.
+# Where a schema keeps the type CHAR or VARCHAR of a string. Spark pads two CHAR columns to one
+# length before it compares them, but not a CHAR and a string.
 _CHAR_METADATA = "__CHAR_VARCHAR_TYPE_STRING"
 
-# What makes equal strings equal bytes, by the collation. (Among 14,375 pairs that UTF8_LCASE takes for
-# equal, made of all letters, lower alone differs for some with a final sigma.)
+# What makes equal strings equal bytes, by the collation. (Of 14,375 pairs of all letters that
+# UTF8_LCASE takes for equal, lower alone differs for some with a final sigma.)
 _FOLDED = {
     "UTF8_BINARY_RTRIM": "rtrim({})",
     "UTF8_LCASE": "translate(lower({}), 'ς', 'σ')",
@@ -316,12 +316,12 @@ def _keys(df: DataFrame, columns: tuple[Union[Column, str], ...], nulls: bool) -
     chosen = df.select(*columns)
     fields = list(chosen.schema)
     types = [field.dataType.simpleString() for field in fields]
-    for field, type in zip(fields, types):
+    for field, kind in zip(fields, types):
         odd = _odd(field.dataType)
         if odd is not None:
             advice = _advice(odd, field.name) if odd is field.dataType else None
             advice = advice or "Join without a filter"
-            raise TypeError(f"column {field.name} is {type}: equal values may have different hashes. {advice[0].upper() + advice[1:]}")
+            raise TypeError(f"column {field.name} is {kind}: equal values may have different hashes. {advice[0].upper() + advice[1:]}")
         if _is_char(field):
             char = field.metadata[_CHAR_METADATA]
             raise TypeError(
@@ -424,7 +424,7 @@ def _native(filter: SparkBloomFilter) -> Optional[Callable[[Any], Column]]:
         return None
 
     def as_long(key: Any) -> Any:
-        # Column.cast refuses dates in its own words, "use UNIX_DATE", before maybe_in can in better ones.
+        # Column.cast would refuse dates with bad advice, "use UNIX_DATE", before maybe_in does.
         return catalyst.Cast(key, jvm.org.apache.spark.sql.types.DataTypes.LongType, jvm.scala.Option.empty(), modes.LEGACY())
 
     utils = jvm.org.apache.spark.sql.classic.ExpressionUtils

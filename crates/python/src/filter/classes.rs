@@ -490,8 +490,9 @@ impl SplitBlockBloomFilter {
 
     /// The filter in bits without a header: blocks of 32 bytes, as Lance's index has them.
     ///
-    /// >>> "ann" in SplitBlockBloomFilter.from_bits(bytes(64)), "ann" in SplitBlockBloomFilter.from_bits(bytes([255] * 32))
-    /// (False, True)
+    /// >>> full = SplitBlockBloomFilter.from_bits(bytes([255] * 32))
+    /// >>> "ann" in full, "ann" in SplitBlockBloomFilter.from_bits(bytes(64))
+    /// (True, False)
     #[staticmethod]
     #[pyo3(signature = (data, /, *, int_bytes=IntBytes(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
     fn from_bits(data: &Bound<'_, PyAny>, int_bytes: IntBytes, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
