@@ -7,13 +7,13 @@
 # case. So one expects that lower(k) is the same for both. It is not for the Greek letter sigma: at
 # the end of a word, lower() makes the final form of it, and the collation knows one form only.
 # translate(lower(k), 'ς', 'σ') is the same for all pairs of letters that the collation takes for
-# equal. Besides, lower(k) keeps the collation, and xxhash64 hashes the bytes whatever the collation.
+# equal. Besides, lower(k) keeps the collation, and xxhash64 hashes the bytes of any string.
 #
 # Output seen:
 #   joined 1, lower() equal as bytes False, translated equal as bytes True
 #
 # A user of membership filters meets it who prunes a join on such a column by a filter of xxhash64
-# or of texts: by the bytes, or by lower(), rows that the join would find are absent from the filter.
+# or of texts: by the bytes, or by lower(), rows of the join are absent from the filter.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
