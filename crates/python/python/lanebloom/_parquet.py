@@ -216,15 +216,15 @@ class Key:
 
     def _bytes(self, value: Any) -> bytes:
         if self.logical == "UUID" and isinstance(value, uuid.UUID):
-            return value.bytes
+            value = value.bytes
         if isinstance(value, str) and self.physical == _BYTES:
             return value.encode()
         if not isinstance(value, (bytes, bytearray, memoryview)):
             raise self._type_error(value)
-        value = bytes(value)
-        if self.physical == _FIXED and len(value) != self.length:
-            raise ValueError(f"{len(value)} bytes: {self} holds values of {self.length}")
-        return value
+        stored = bytes(value)
+        if self.physical == _FIXED and len(stored) != self.length:
+            raise ValueError(f"{len(stored)} bytes: {self} holds values of {self.length}")
+        return stored
 
 
 def _short(value: Any) -> str:

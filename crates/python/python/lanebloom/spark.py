@@ -163,6 +163,7 @@ def maybe_in(filter: SparkBloomFilter, *columns: Union[Column, str], nulls: bool
     # Spark knows the types before it runs the query, and keeps only the branch of the type.
     for i, column in enumerate(given):
         kind, label = F.typeof(column), _label(columns[i])
+        problem: Any
         if types is not None:
             wanted = _INTEGERS if not hashed and types[i] in _INTEGERS else (types[i],)
             fits, problem = kind.isin(*wanted), f", and the filter was built of {types[i]}: cast one of them"
