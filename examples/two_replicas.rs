@@ -3,19 +3,20 @@
 //!
 //! ```sh
 //! export POSTGRES="host=127.0.0.1 user=postgres" REDIS=redis://127.0.0.1/
-//! cargo run --bin two_replicas --features redis,replicas -- 17    # in two terminals
+//! cargo run --bin two_replicas --features redis,replicas -- 17
 //! ```
 //!
-//! Each process answers requests for the rows of some ids, which it prints, and writes the one of
-//! its argument.
+//! Run it in two terminals. Each process writes the row of its argument, and gets some rows every
+//! second, which it prints.
 
 use futures_util::TryStreamExt;
 use lanebloom::{ConcurrentBloom, SipHash13};
 use lanebloom_guard::future::GuardedCache;
 use lanebloom_guard::{BoxError, Change, Feed, Keys};
-use lanebloom_redis::{SharedBloom, SharedSet};
+use lanebloom_redis::{SharedBloom, SharedError, SharedSet};
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::spawn_blocking;
@@ -44,8 +45,6 @@ async fn connect(url: &str, told: UnboundedSender<String>) -> Result<Client, Box
     Ok(client)
 }
 
-// The recipe begins here.
-
 struct Listen(String, Option<(Client, UnboundedReceiver<String>)>);
 
 impl Feed<i64> for Listen {
@@ -66,7 +65,9 @@ impl Feed<i64> for Listen {
     }
 }
 
-/// The one query for all ids. `take` is given each.
+// The recipe begins here.
+
+/// The one query for all ids, each of which `take` is given.
 async fn read_ids(url: &str, mut take: impl FnMut(i64) -> Result<(), BoxError>) -> Result<(), BoxError> {
     let client = connect(url, unbounded_channel().0).await?;
     let mut rows = pin!(client.query_raw("SELECT id FROM users", &[] as &[i64]).await?);
@@ -76,68 +77,50 @@ async fn read_ids(url: &str, mut take: impl FnMut(i64) -> Result<(), BoxError>) 
     Ok(())
 }
 
-/// Every second, in every replica: one of them reads the store, the others wait.
+async fn read_name(store: Arc<Client>, id: i64) -> Result<Option<String>, BoxError> {
+    let row = store.query_opt("SELECT name FROM users WHERE id = $1", &[&id]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+fn connect_ids(redis: &str) -> Result<Ids, BoxError> {
+    let hasher = SipHash13::with_key(*b"from the secrets");
+    let filter = |keys| ConcurrentBloom::builder().expected_keys(keys);
+    let build = move |keys| filter(keys).hasher(hasher.clone()).build();
+    let builder = SharedBloom::builder("users").open_above_lag(SILENCE);
+    Ok(builder.connect_set(redis::Client::open(redis)?, 100_000, build)?)
+}
+
+/// At once if the set is outgrown, and once a day, to forget removed rows.
+fn rebuild_if_due(ids: &Ids) -> Result<bool, SharedError> {
+    let age = if ids.is_outgrown() { Duration::ZERO } else { DAY };
+    let keys = (2 * ids.statistics().len).max(100_000);
+    Ok(ids.stats().is_filled && ids.rebuild_if_older(age, keys, SILENCE)?)
+}
+
+/// In every replica: one of them reads the store, and the others wait.
 async fn maintain(ids: &Ids, url: String) -> Result<(), BoxError> {
     let set = ids.clone();
-    spawn_blocking(move || {
-        // At once if it is outgrown. Once a day to forget removed rows.
-        let age = if set.is_outgrown() { Duration::ZERO } else { DAY };
-        let keys = (2 * set.statistics().len).max(100_000);
-        let is_filled = set.stats().is_filled;
-        is_filled.then(|| set.rebuild_if_older(age, keys, SILENCE)).transpose()
-    })
-    .await??;
+    spawn_blocking(move || rebuild_if_due(&set)).await??;
     let source = async move |ids: &ConcurrentBloom<_>| read_ids(&url, |id| Ok(_ = ids.insert(&id))).await;
     Ok(ids.fill_once_async(DAY, source).await.map(drop)?)
 }
 
-async fn start(url: String, redis: String) -> Result<(GuardedCache<i64, String, Ids>, Ids), BoxError> {
-    let builder = SharedBloom::builder("users").open_above_lag(SILENCE);
-    let hasher = SipHash13::with_key(*b"from the secrets");
-    let build = move |keys| {
-        ConcurrentBloom::builder()
-            .expected_keys(keys)
-            .hasher(hasher.clone())
-            .build()
-    };
-    let ids = spawn_blocking(move || {
-        builder
-            .connect_set(redis::Client::open(redis)?, 100_000, build)
-            .map_err(BoxError::from)
-    })
-    .await??;
-    let (node, set, store) = (
-        ids.clone(),
-        ids.clone(),
-        std::sync::Arc::new(connect(&url, unbounded_channel().0).await?),
-    );
-    let load = move |id| {
-        let store = store.clone();
-        async move {
-            Ok::<_, tokio_postgres::Error>(
-                store
-                    .query_opt("SELECT name FROM users WHERE id = $1", &[&id])
-                    .await?
-                    .map(|row| row.get(0)),
-            )
-        }
-    };
-    let cache = GuardedCache::<i64, String>::builder()
-        .filter(move |_| Ok::<_, BoxError>(node.clone()))
-        .build(load)?;
+async fn start(url: String, ids: Ids) -> Result<GuardedCache<i64, String, Ids>, BoxError> {
+    let (node, store) = (ids.clone(), Arc::new(connect(&url, unbounded_channel().0).await?));
+    let builder = GuardedCache::<i64, String>::builder().filter(move |_| Ok::<_, BoxError>(node.clone()));
+    let cache = builder.build(move |id| read_name(store.clone(), id))?;
     cache.mark_ready(); // the set says by itself when it is filled
     let (feed, url_of_set) = (Listen(url.clone(), None), url.clone());
     let source = async move |keys: &mut Keys<'_, i64>| read_ids(&url, |id| Ok(keys.insert(id)?)).await;
     tokio::spawn(cache.follow(feed, SILENCE, source));
     tokio::spawn(async move {
         loop {
-            if let Err(error) = maintain(&set, url_of_set.clone()).await {
-                eprintln!("the set of ids: {error}");
-            }
+            let kept = maintain(&ids, url_of_set.clone()).await;
+            kept.unwrap_or_else(|error| eprintln!("the set of ids: {error}"));
             sleep(Duration::from_secs(1)).await;
         }
     });
-    Ok((cache, ids))
+    Ok(cache)
 }
 
 // The recipe ends here.
@@ -147,7 +130,8 @@ async fn main() -> Result<(), BoxError> {
     let (url, redis) = (std::env::var("POSTGRES")?, std::env::var("REDIS")?);
     let store = connect(&url, unbounded_channel().0).await?;
     let _ = store.batch_execute(SCHEMA).await; // unless the other one has
-    let (cache, ids) = start(url, redis).await?;
+    let ids = spawn_blocking(move || connect_ids(&redis)).await??;
+    let cache = start(url, ids.clone()).await?;
     if let Some(id) = std::env::args().nth(1) {
         let (id, name) = (id.parse::<i64>()?, format!("user {id}"));
         // The store first, then the cache, then the server; the client has the id after that.

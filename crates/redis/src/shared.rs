@@ -65,10 +65,10 @@
 //!   [rebuilt](#outgrowing) for both, and a [`SharedWindow`] [forgets](#forgetting) by itself.
 //! - Anybody who can write to the server can set every bit. Wrong data from a broken server or
 //!   another program gives an error, and nothing worse.
-//! - The server should not evict. With `maxmemory`, use a policy of `noeviction`, or of `volatile-*`
-//!   if the set does not expire; `connect` logs a warning otherwise. The nodes push evicted chunks
-//!   again (6), as often as the server evicts them. Until then a new node lacks their keys: with
-//!   [`open_until_filled`](SharedBuilder::open_until_filled) its guard is open.
+//! - The server should not evict. With `maxmemory`, use a policy of `noeviction`, or of
+//!   `volatile-*` if the set does not expire; `connect` logs a warning otherwise. The nodes push
+//!   evicted chunks again (6), as often as the server evicts them. Until then a new node lacks
+//!   their keys: with [`open_until_filled`](SharedBuilder::open_until_filled) its guard is open.
 //! - Delete a set by deleting all its keys, while no node has it. [Close](SharedBloom::close) the
 //!   last node, since a node that is only dropped may push a little later.
 //! - A user with an ACL needs `@scripting`, `@read`, `@write` and `TIME`, and the keys of the set,
@@ -113,13 +113,13 @@
 //! mark in the exchange that brings it the rest of the keys, and its guard closes. A process that
 //! starts later sees the mark when it connects, and reads nothing from the store.
 //!
-//! Repeat `fill_once` about once a second, as in [Outgrowing](#outgrowing): it returns at once while
-//! the set is filled. A server may lose a key that no living node has, if the process that pushed
-//! it died as well, and no node can know of it. So after a loss of unknown keys the mark is gone,
-//! all guards are open, and a log line warns. A source must read the store again. After the loss of
-//! single chunks the mark returns as soon as a node that had all their keys has pushed them. (One
-//! loss leaves no trace: the server loses only its very last pushes, which no other node has pulled,
-//! and the processes that made them die. `appendfsync always` excludes it.)
+//! Repeat `fill_once` about once a second, as in [Outgrowing](#outgrowing): it returns at once
+//! while the set is filled. A server may lose a key that no living node has, if the process that
+//! pushed it died as well, and no node can know of it. So after a loss of unknown keys the mark is
+//! gone, all guards are open, and a log line warns. A source must read the store again. After the
+//! loss of single chunks the mark returns as soon as a node that had all their keys has pushed
+//! them. (One loss leaves no trace: the server loses only its very last pushes, which no other node
+//! has pulled, and the processes that made them die. `appendfsync always` excludes it.)
 //!
 //! | failure during the fill | what happens |
 //! |---|---|
@@ -138,9 +138,9 @@
 //! ```text
 //! maintain, in every process, about once a second:
 //!     if the set is filled:
-//!         age = 0 if is_outgrown(), else a day        # removed rows stay until then
-//!         rebuild_if_older(age, twice the rows)       # one process begins generation n + 1
-//!     fill_once(all rows)                             # one process fills it, the others wait
+//!         age = 0 if is_outgrown(), else a day   # removed rows stay until then
+//!         rebuild_if_older(age, twice the rows)  # one process begins another
+//!     fill_once(all rows)                        # one process fills it
 //! ```
 //!
 //! Each generation has keys of its own on the server. From the moment that a generation is
@@ -191,9 +191,10 @@
 //!
 //! ```text
 //! ids = builder.open_above_lag(..).connect_set(..)
-//! cache = GuardedCache::builder().filter(|_| ids.clone()).build(..);  cache.mark_ready()
+//! cache = GuardedCache::builder().filter(|_| ids.clone()).build(..)
+//! cache.mark_ready()
 //! spawn(cache.follow(feed, silence, all rows))
-//! spawn(maintain(ids, all rows) about once a second)                  # as above
+//! spawn(maintain(ids, all rows) about once a second)  # as above
 //! ```
 //!
 //! A rebuild of the cache, with which `follow` begins and which it repeats after each break of the
@@ -207,8 +208,8 @@
 //! The calls take the blocking `redis::Client`, which is only an address: the node opens its own
 //! connection, whatever client the rest of the program uses. Lookups, inserts and drops never wait,
 //! so a task may call them. [`connect`](SharedBuilder::connect), `rebuild` and `close` wait for the
-//! network: call them by `tokio::task::spawn_blocking`, with a clone of the node. So is a call that
-//! reads a large filter: `statistics`, `is_outgrown`.
+//! network: call them by `tokio::task::spawn_blocking`, with a clone of the node. Do the same with
+//! calls that read all of a large filter: `statistics`, `is_outgrown`.
 //!
 //! With the feature `tokio`, `sync_async` is a [`sync`](Shared::sync) for tasks: a request that
 //! creates a row awaits it before it hands the id out. `fill_once_async` takes an async source. One
@@ -218,10 +219,10 @@
 //! # What it costs
 //!
 //! - Memory: twice the filter's. The second half is a copy of the bits that the server is known to
-//!   have. On the server: 1.25 times the filter, and a log of a quarter of it, between 1 and 16 MiB.
-//!   A chunk has 8 KiB and Redis a few bytes more, for which jemalloc takes 10 KiB. A chunk that
-//!   grew bit by bit takes 13 KiB in the mean, since Redis doubles a string that grows, until it is
-//!   pushed whole or the server starts again (Redis 7.0).
+//!   have. On the server: 1.25 times the filter, and a log of a quarter of it, between 1 and 16
+//!   MiB. A chunk has 8 KiB and Redis a few bytes more, for which jemalloc takes 10 KiB. A chunk
+//!   that grew bit by bit takes 13 KiB in the mean, since Redis doubles a string that grows, until
+//!   it is pushed whole or the server starts again (Redis 7.0).
 //! - A comparison of the two per interval: one pass over both, in the background thread. The thread
 //!   pauses at least four times as long as the pass takes. At 512 MiB an exchange begins every
 //!   second or so, whatever the interval. Inserts mark nothing, so they pay nothing. (If inserts
@@ -344,8 +345,8 @@ pub use window::exchange_window_over;
 /// the network. [The module](self) has the promises, the costs, and how a guard treats keys that
 /// have not arrived yet. Clones share one node: one thread, one connection, one filter.
 ///
-/// The drop of the last clone waits for nothing, so it may happen in any thread. If the last attempt succeeded, the
-/// background thread pushes once more. It ends within eight times the
+/// The drop of the last clone waits for nothing, so it may happen in any thread. If the last
+/// attempt succeeded, the background thread pushes once more. It ends within eight times the
 /// [timeout](SharedBuilder::timeout), and holds the filter's memory until then. If the process ends
 /// first, so does the thread: call [`close`](Self::close) if no key may be lost.
 ///
@@ -668,8 +669,8 @@ impl<F> Shared<F> {
     }
 
     /// [`sync`](Self::sync), and then ends the background thread, for all clones. Waits until the
-    /// thread is gone and has released the filter and its connection. Use it at the end of a process, since a drop
-    /// does not wait.
+    /// thread is gone and has released the filter and its connection. Use it at the end of a
+    /// process, since a drop does not wait.
     ///
     /// # Errors
     ///

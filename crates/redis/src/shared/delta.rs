@@ -76,8 +76,8 @@ impl Delta {
 }
 
 /// Reads a delta of a filter of `filter_words` words. Calls `each` with the chunk, and the place of
-/// a word in it with bits of that word; with the chunk alone if it is lost. It does so for everything
-/// before the first error.
+/// a word in it with bits of that word; with the chunk alone if it is lost. It does so for
+/// everything before the first error.
 pub(super) fn decode(
     mut bytes: &[u8],
     filter_words: usize,

@@ -3,12 +3,14 @@
 //! # The mark
 //!
 //! The meta key of a set has a field `filled` once the set has all keys. A node makes the mark in
-//! an exchange after which the server has every bit of its filter, and only if that filter has all
-//! keys: the node's source has ended before the pass, or the node has pulled a filled set. So a
-//! node that pulls a set with the mark has all keys too.
+//! an exchange after which the server has every bit of its filter, and only if its source has ended
+//! before the pass. So a node that pulls a set with the mark has all keys too.
 //!
-//! A server that loses its last writes loses the mark before it loses bits that the mark speaks of.
-//! The nodes that have all keys push what was lost, and then make the mark again.
+//! A node that had the mark need not have all keys: another one may have pushed more, and died,
+//! before the server lost them. So after a loss the set has another `era` and no mark, and each node
+//! is open until it has heard of the mark again. A source that began in an earlier era makes none,
+//! since it may lack keys that were pushed after it had begun. One case needs no source: single
+//! chunks were lost, and nodes that had all of their bits have pushed them again (`replica.rs`).
 //!
 //! # The lease
 //!
@@ -44,7 +46,7 @@ impl<S: KeyHasher> SharedBloom<S> {
     ///
     /// The source must begin to read **after** it is called, from a store in which every row is
     /// committed before its key is inserted at any node. Keys that nodes insert meanwhile are in
-    /// the set as well. Two sources run at once if the server lost the lease or was frozen for
+    /// the set as well. If the server loses keys while the source runs, it is called again. Two sources run at once if the server lost the lease or was frozen for
     /// longer than it: this does no harm.
     ///
     /// Blocks the thread: for the duration of the source, and before and after it for at most
@@ -96,9 +98,9 @@ impl<S: KeyHasher> SharedBloom<S> {
 /// Filling the set from async code.
 #[cfg(feature = "tokio")]
 impl<S: KeyHasher + Send + Sync + 'static> SharedBloom<S> {
-    /// [`fill_once`](Self::fill_once) with an async source, such as a query of an async client. Waits
-    /// in a thread of the runtime's for blocking work, which also polls the source. If the future is
-    /// dropped, the fill goes on.
+    /// [`fill_once`](Self::fill_once) with an async source, such as a query of an async client.
+    /// Waits in a thread of the runtime's for blocking work, which also polls the source. If the
+    /// future is dropped, the fill goes on.
     ///
     /// # Panics
     ///

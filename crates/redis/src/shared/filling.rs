@@ -91,8 +91,8 @@ impl Filling {
         self.era.as_deref().unwrap_or_default()
     }
 
-    /// Takes the era of an answer. If it is a new one, keys were lost that perhaps neither this node
-    /// nor its source has.
+    /// Takes the era of an answer. If it is a new one, keys were lost that perhaps neither this
+    /// node nor its source has.
     pub(super) fn comes_to(&mut self, era: &[u8]) {
         if self.era.as_deref().is_some_and(|known| known != era) {
             self.reading += 1;

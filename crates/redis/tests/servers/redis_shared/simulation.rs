@@ -1,8 +1,8 @@
 //! Many histories of a set with generations, each from a seed: nodes that insert, fill, rebuild,
-//! die and begin again, and a server that loses its last writes, all of them, or single keys: chunks
-//! one by one or many at once, versions, logs, the description, the root. A request or its reply
-//! may be lost, and a request may arrive twice. Between the requests of a node's pass the others go
-//! on.
+//! die and begin again, and a server that loses its last writes, all of them, or single keys:
+//! chunks one by one or many at once, versions, logs, the description, the root. A request or its
+//! reply may be lost, and a request may arrive twice. Between the requests of a node's pass the
+//! others go on.
 //!
 //! The nodes are the crate's own, without their threads, and the server is a Redis. The rules:
 //!
@@ -10,8 +10,8 @@
 //! 2. A key that a node has pushed by a whole pass is found by every node that begins a pass later
 //!    and ends it, or that node is open. (Not if the server lost it meanwhile.)
 //! 3. At the end all nodes close, and find all rows that a whole pass has pushed, also of nodes
-//!    that died, whatever the server lost. (Not if an earlier state of it was brought back, of which
-//!    no node may notice that it lacks a push.) After a further rebuild they find all rows.
+//!    that died, whatever the server lost. (Not if an earlier state of it was brought back, of
+//!    which no node may notice that it lacks a push.) After a further rebuild they find all rows.
 
 use super::Backup;
 use crate::mock::{Mock, Request};
