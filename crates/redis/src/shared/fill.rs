@@ -3,14 +3,15 @@
 //! # The mark
 //!
 //! The meta key of a set has a field `filled` once the set has all keys. A node makes the mark in
-//! an exchange after which the server has every bit of its filter, and only if its source has ended
-//! before the pass. So a node that pulls a set with the mark has all keys too.
+//! an exchange after which the server has every bit of its filter, and only if its source has
+//! ended before the pass. So a node that pulls a set with the mark has all keys too.
 //!
 //! A node that had the mark need not have all keys: another one may have pushed more, and died,
-//! before the server lost them. So after a loss the set has another `era` and no mark, and each node
-//! is open until it has heard of the mark again. A source that began in an earlier era makes none,
-//! since it may lack keys that were pushed after it had begun. One case needs no source: single
-//! chunks were lost, and nodes that had all of their bits have pushed them again (`replica.rs`).
+//! before the server lost them. So after a loss the set has another `era` and no mark, and each
+//! node is open until it has heard of the mark again. A source that began in an earlier era makes
+//! none, since it may lack keys that were pushed after it had begun. One case needs no source:
+//! single chunks were lost, and nodes that had all of their bits have pushed them again
+//! (`replica.rs`).
 //!
 //! # The lease
 //!
@@ -46,8 +47,9 @@ impl<S: KeyHasher> SharedBloom<S> {
     ///
     /// The source must begin to read **after** it is called, from a store in which every row is
     /// committed before its key is inserted at any node. Keys that nodes insert meanwhile are in
-    /// the set as well. If the server loses keys while the source runs, it is called again. Two sources run at once if the server lost the lease or was frozen for
-    /// longer than it: this does no harm.
+    /// the set as well. If the server loses keys while the source runs, it is called again. Two
+    /// sources run at once if the server lost the lease or was frozen for longer than it: this does
+    /// no harm.
     ///
     /// Blocks the thread: for the duration of the source, and before and after it for at most
     /// `timeout` each, while another node fills or the server is away. An async program calls it by
