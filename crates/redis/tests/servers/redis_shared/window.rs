@@ -829,3 +829,31 @@ fn what_is_no_shared_window_is_an_error() {
     sync(&one);
     assert_eq!(found(&node(&redis, &clock), 0..100), 100);
 }
+
+/// A chunk of a generation is evicted, as a policy named volatile may do. A new node notices it, or
+/// the next push there.
+#[test]
+fn a_lost_chunk_of_a_generation_is_pushed_again() {
+    let redis = server!();
+    let clock = Clock::at(START);
+    let (one, other) = (node(&redis, &clock), node(&redis, &clock));
+    insert(&one, 0..20_000);
+    sync(&one);
+    sync(&other);
+    let newest = generations(&redis).into_iter().max().unwrap();
+    for (round, connects) in (0..).zip([true, false]) {
+        for chunk in [0, 2] {
+            redis.ask::<()>(&["DEL", &format!("{{recent}}:{newest}:{chunk}")]);
+        }
+        let keys = if connects { 20_000 } else { 20_500 };
+        let new = connects.then(|| node(&redis, &clock));
+        insert(&one, 20_000..keys);
+        for node in [&one, &other, &one, &other] {
+            sync(node);
+        }
+        for node in new.iter().chain([&node(&redis, &clock)]) {
+            sync(node);
+            assert_eq!(found(node, 0..keys), keys as usize, "{round}");
+        }
+    }
+}
