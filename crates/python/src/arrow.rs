@@ -4,6 +4,7 @@
 //! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html` specify
 //! the three structures; `PyCapsuleInterface.html` says how Python passes them on.
 
+use crate::bytes::{DECIMALS, HALVES, MOST_DIGITS};
 use crate::columns::{Batch, Column, Unit, Values};
 use crate::ffi::lend;
 use pyo3::exceptions::{PyIndexError, PyOSError, PyTypeError, PyValueError};
@@ -11,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyCapsule, PyIterator, PyList, PyTuple};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::mem;
 use std::sync::Arc;
+use std::{mem, slice};
 
 #[repr(C)]
 #[derive(Default)]
@@ -369,7 +370,22 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
         }));
     }
     let time = |per_second| Unit { per_second, seconds: 1 };
+    // SAFETY: the interface's promise.
+    let (extension, name) = unsafe { (metadata(schema, "ARROW:extension:name"), name(schema)) };
+    if let Some(other) = extension
+        && !matches!(other, "arrow.uuid" | "arrow.json" | "arrow.bool8")
+    {
+        return Err(PyTypeError::new_err(format!(
+            "an Arrow column{name} of the extension type {other:?}: its bytes in Arrow are not its values. Cast it to \
+             strings or numbers; in DuckDB, CAST(x AS VARCHAR). Or pass its storage, if that is the key"
+        )));
+    }
     let values = match format {
+        "c" if extension == Some("arrow.bool8") => Values::Bools(&values!(1, end)[first..]),
+        "w:16" if extension == Some("arrow.uuid") => {
+            let bytes = end.checked_mul(16).ok_or_else(|| unsupported(format))?;
+            Values::Uuids(&values!(1, bytes)[first * 16..])
+        }
         "n" => Values::Nulls,
         "b" => Values::Bits(values!(1, end.div_ceil(8)), first),
         "c" => typed!(Values::I8),
@@ -379,6 +395,10 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
         "i" => typed!(Values::I32),
         "I" => typed!(Values::U32),
         "l" | "L" => typed!(Values::Words),
+        "e" => {
+            stored_otherwise = Some(HALVES);
+            typed!(Values::F16)
+        }
         "f" => typed!(Values::F32),
         "g" => typed!(Values::F64),
         "tdD" => typed!(Values::Days),
@@ -424,6 +444,10 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
                 let width = width.parse().map_err(|_| unsupported(format))?;
                 let bytes = end.checked_mul(width).ok_or_else(|| unsupported(format))?;
                 Values::Fixed(&values!(1, bytes)[first * width..], width)
+            } else if let Some((width, scale)) = decimal(format) {
+                stored_otherwise = Some(DECIMALS);
+                let bytes = end.checked_mul(width).ok_or_else(|| unsupported(format))?;
+                Values::Decimals(&values!(1, bytes)[first * width..], width, scale)
             } else if let Some(unit) = format.strip_prefix("ts").and_then(|rest| rest.split(':').next()) {
                 let unit = match unit {
                     "s" => {
@@ -457,10 +481,71 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
     Ok(result)
 }
 
+/// The bytes of a decimal, and the digits after its point: `d:precision,scale`, and its bits unless
+/// they are 128. Integers of 128 bits have a format of polars.
+fn decimal(format: &str) -> Option<(usize, i64)> {
+    if format == "_pli128" {
+        return Some((16, 0));
+    }
+    let mut parts = format.strip_prefix("d:")?.split(',');
+    let (_precision, scale) = (parts.next()?, parts.next()?.parse().ok()?);
+    let width = match parts.next() {
+        None | Some("128") => 16,
+        Some("32") => 4,
+        Some("64") => 8,
+        Some("256") => 32,
+        Some(_) => return None,
+    };
+    (scale >= -MOST_DIGITS).then_some((width, scale))
+}
+
+/// The value of this name in a column's metadata.
+///
+/// # Safety
+///
+/// The schema is one of the interface.
+unsafe fn metadata<'a>(schema: &'a Schema, name: &str) -> Option<&'a str> {
+    let mut at: *const u8 = schema.metadata.cast();
+    if at.is_null() {
+        return None;
+    }
+    // SAFETY: the interface's metadata is a number of pairs, and then the two texts of each, with
+    // their lengths before them. Numbers have 32 bits, in the machine's order, and no alignment.
+    unsafe {
+        let number = |at: *const u8| usize::try_from(at.cast::<i32>().read_unaligned()).unwrap_or(0);
+        let pairs = number(at);
+        at = at.add(4);
+        let mut text = || {
+            let text = slice::from_raw_parts(at.add(4), number(at));
+            at = at.add(4 + text.len());
+            text
+        };
+        let mut pairs = (0..pairs).map(|_| (text(), text()));
+        let (_, value) = pairs.find(|(key, _)| *key == name.as_bytes())?;
+        str::from_utf8(value).ok()
+    }
+}
+
+/// A column's name for an error, with a space before it.
+///
+/// # Safety
+///
+/// The schema is one of the interface.
+unsafe fn name(schema: &Schema) -> String {
+    if schema.name.is_null() {
+        return String::new();
+    }
+    // SAFETY: the interface's name is a string that ends in a 0.
+    match unsafe { CStr::from_ptr(schema.name) }.to_string_lossy() {
+        name if name.is_empty() => String::new(),
+        name => format!(" {name:?}"),
+    }
+}
+
 fn unsupported(format: &str) -> PyErr {
     PyTypeError::new_err(format!(
-        "an Arrow array of format {format:?}: keys are integers, floats, bool, strings, binary, dates, timestamps, \
-         dictionaries and structs of these. Cast other columns: decimals and HUGEINT to int64, double or string, times \
-         and durations to int64, lists to strings. Or make the filter with key=str, which takes one object after another"
+        "an Arrow array of format {format:?}: keys are integers, floats, decimals, bool, strings, binary, dates, \
+         timestamps, dictionaries and structs of these. Cast other columns: times and durations to int64, lists to \
+         strings. Or make the filter with key=str, which takes one object, or the tuple of one row, after another"
     ))
 }

@@ -1,10 +1,13 @@
 //! Arrays in memory as columns of keys: the layouts of numpy and Arrow, without their libraries.
 //! `numpy.rs` and `arrow.rs` make columns, `task.rs` asks for their hashes.
 
-use crate::bytes::{Encoding, NONE, Written, float, time_bytes, write_float};
+use crate::bytes::{
+    Encoding, NONE, Written, float, half, negate, time_bytes, write_decimal, write_float, write_row,
+};
 use crate::engine::{Keys, NOT_SPARKS};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use std::convert::Infallible;
 use std::slice;
 
 /// Keys that are hashed at a time.
@@ -20,14 +23,20 @@ pub(crate) enum Values<'a> {
     U16(&'a [u16]),
     I32(&'a [i32]),
     U32(&'a [u32]),
+    /// Halves, as their bits.
+    F16(&'a [u16]),
     F32(&'a [f32]),
     F64(&'a [f64]),
     /// A byte for each truth value.
     Bools(&'a [u8]),
     /// A bit for each truth value, from bit `.1` on.
     Bits(&'a [u8], usize),
+    /// Decimals in two's complement, each of `.1` bytes, and the number of digits after the point.
+    Decimals(&'a [u8], usize, i64),
     /// Bytes of one length.
     Fixed(&'a [u8], usize),
+    /// UUIDs, each of 16 bytes.
+    Uuids(&'a [u8]),
     /// Bytes of one length, filled up with zeros that do not count.
     Padded(&'a [u8], usize),
     /// Code points of one length, filled up with zeros that do not count.
@@ -133,7 +142,7 @@ impl<'a> Column<'a> {
     /// Whether the values are integers, or other numbers that are mostly integers to a filter.
     pub(crate) fn is_words(&self, encoding: Encoding) -> bool {
         match &self.values {
-            Values::F32(_) | Values::F64(_) => encoding == Encoding::Python,
+            Values::F16(_) | Values::F32(_) | Values::F64(_) => encoding == Encoding::Python,
             Values::Dictionary(_, values) => values.is_words(encoding),
             _ => self.is_integers(),
         }
@@ -171,6 +180,7 @@ impl<'a> Column<'a> {
                     None
                 };
             }
+            Values::F16(values) => return float(half(values[i])),
             Values::F32(values) => return float(values[i].into()),
             Values::F64(values) => return float(values[i]),
             _ => self.words(i, &mut word),
@@ -210,6 +220,7 @@ impl<'a> Column<'a> {
             Values::U16(values) => each!(values, u64::from),
             Values::I32(values) => each!(values, |value| i64::from(value).cast_unsigned()),
             Values::U32(values) => each!(values, u64::from),
+            Values::F16(values) => each!(values, |value| float(half(value))),
             Values::F32(values) => each!(values, |value| float(f64::from(value))),
             Values::F64(values) => each!(values, &mut float),
             Values::Bools(values) => each!(values, |value| u64::from(value != 0)),
@@ -237,6 +248,7 @@ impl<'a> Column<'a> {
         }
         match &self.values {
             Values::Fixed(bytes, width) => &bytes[i * width..][..*width],
+            Values::Uuids(bytes) => &bytes[i * 16..][..16],
             Values::Padded(bytes, width) => {
                 let value = &bytes[i * width..][..*width];
                 &value[..value.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)]
@@ -260,7 +272,12 @@ impl<'a> Column<'a> {
     fn has_slices(&self) -> bool {
         matches!(
             self.values,
-            Values::Fixed(..) | Values::Padded(..) | Values::Bytes32(..) | Values::Bytes64(..) | Values::Views(..)
+            Values::Fixed(..)
+                | Values::Uuids(_)
+                | Values::Padded(..)
+                | Values::Bytes32(..)
+                | Values::Bytes64(..)
+                | Values::Views(..)
         )
     }
 
@@ -277,6 +294,7 @@ impl<'a> Column<'a> {
             Values::F64(values) if encoding != Encoding::Python => {
                 out.extend_from_slice(&values[i].to_bits().to_le_bytes())
             }
+            Values::F16(values) => return write_float(half(values[i]), out),
             Values::F32(values) => return write_float(values[i].into(), out),
             Values::F64(values) => return write_float(values[i], out),
             Values::Times(values, ..) if encoding != Encoding::Python => {
@@ -310,16 +328,27 @@ impl<'a> Column<'a> {
                 }
             }
             Values::Rows(columns) => {
-                for (c, column) in columns.iter().enumerate() {
-                    let start = out.len();
-                    let written = column.write(i, encoding, out);
-                    written.end_part(start, c + 1 == columns.len(), out);
+                let Ok(written) =
+                    write_row::<Infallible>(columns.len(), out, |c, out| Ok(columns[c].write(i, encoding, out)));
+                return written;
+            }
+            Values::Decimals(bytes, width, scale) => {
+                let mut value = [0; 32];
+                let value = &mut value[..(*width).max(8)];
+                value[..*width].copy_from_slice(&bytes[i * width..][..*width]);
+                if cfg!(target_endian = "big") {
+                    value[..*width].reverse();
                 }
-                return Written::Varying;
+                let is_negative = value[width - 1] >> 7 == 1;
+                if is_negative {
+                    negate(&mut value[..*width]);
+                }
+                let words = value.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
+                return write_decimal(is_negative, words.collect(), *scale, out);
             }
             _ if self.has_slices() => {
                 out.extend_from_slice(self.slice(i));
-                if !matches!(self.values, Values::Fixed(..)) {
+                if !matches!(self.values, Values::Uuids(_)) {
                     return Written::Varying;
                 }
             }
@@ -332,18 +361,43 @@ impl<'a> Column<'a> {
         Written::Fixed
     }
 
-    /// Fails for values that another system stores otherwise than this filter would hash them.
-    pub(crate) fn check_stored(&self, encoding: Encoding) -> PyResult<()> {
+    /// Fails for an index outside its dictionary, and for values that another system stores
+    /// otherwise than this filter would hash them.
+    pub(crate) fn check(&self, encoding: Encoding) -> PyResult<()> {
+        self.check_in(encoding, &|_| true)
+    }
+
+    /// [`check`](Self::check) of the rows that count in a column around this one.
+    fn check_in(&self, encoding: Encoding, counts: &dyn Fn(usize) -> bool) -> PyResult<()> {
+        let counts = |i| counts(i) && !self.is_null(i);
         match (&self.values, self.stored_otherwise) {
+            (Values::Dictionary(indices, values), _) => {
+                let mut words = [0; TILE];
+                for start in (0..self.len).step_by(TILE) {
+                    let words = &mut words[..TILE.min(self.len - start)];
+                    indices.words(start, words);
+                    let is_outside = |&(i, &word): &(usize, &u64)| word >= values.len as u64 && counts(start + i);
+                    if let Some((i, &word)) = words.iter().enumerate().find(is_outside) {
+                        return Err(PyValueError::new_err(format!(
+                            "value {} of an Arrow dictionary has the index {}, of {} values",
+                            start + i,
+                            word.cast_signed(),
+                            values.len
+                        )));
+                    }
+                }
+                values.check(encoding)
+            }
+            (Values::Rows(columns), _) if encoding != Encoding::Spark => {
+                columns.iter().try_for_each(|column| column.check_in(encoding, &counts))
+            }
             _ if encoding == Encoding::Python => Ok(()),
-            (Values::Dictionary(_, values), _) => values.check_stored(encoding),
             _ if encoding == Encoding::Spark => {
                 let is_sparks =
                     self.is_integers() || self.has_slices() || matches!(self.values, Values::Utf32(..) | Values::Nulls);
                 is_sparks.then_some(()).ok_or_else(|| PyTypeError::new_err(NOT_SPARKS))
             }
             (_, Some(advice)) => Err(PyTypeError::new_err(advice)),
-            (Values::Rows(columns), _) => columns.iter().try_for_each(|column| column.check_stored(encoding)),
             _ => Ok(()),
         }
     }
@@ -361,7 +415,7 @@ impl<'h, K: Keys> Hashing<'h, K> {
     /// Fails for values that the filter would hash otherwise than its system, and for an integer
     /// that it would cut off.
     pub(crate) fn checked(engine: &'h K, column: &'h Column<'h>) -> PyResult<Self> {
-        column.check_stored(K::ENCODING)?;
+        column.check(K::ENCODING)?;
         // Narrower columns have nothing to cut off.
         if engine.is_narrow() && matches!(column.values, Values::Words(_) | Values::Dictionary(..)) {
             let mut words = (0..column.len).filter_map(|i| column.word(i, K::ENCODING));

@@ -3,7 +3,7 @@
 //! The bytes are those of the Rust crate's funnels, so a filter that a Rust program filled has the
 //! same keys here. README.md has the table.
 
-use crate::bytes::{Encoding, NONE, Written, large_len, time_bytes, write_float};
+use crate::bytes::{Encoding, DECIMALS, MOST_DIGITS, NONE, Written, large_len, time_bytes, words_of, write_decimal, write_float, write_row};
 use crate::engine::NOT_SPARKS;
 use crate::ffi::{self, Buffer, Quick};
 use crate::numpy;
@@ -105,6 +105,9 @@ fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth
         }
         return write_time(object, types, out);
     }
+    if object.is_instance(types.decimal.bind(py))? {
+        return decimal(object, encoding, out);
+    }
     write_of_library(object, encoding, out)?.ok_or_else(|| unsupported(object))
 }
 
@@ -115,7 +118,7 @@ fn write_of_library(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec
     if let Some(batch) = numpy::scalar(object)? {
         let written = batch.column().write(0, encoding, out);
         if written != Written::Null {
-            batch.column().check_stored(encoding)?;
+            batch.column().check(encoding)?;
         }
         return Ok(Some(written));
     }
@@ -138,9 +141,9 @@ fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
         .fully_qualified_name()
         .map_or_else(|_| "?".into(), |name| name.to_string());
     PyTypeError::new_err(format!(
-        "a key of type {name}: a filter takes int, str, bytes, float, bool, None, tuple, UUID, datetime, date, \
+        "a key of type {name}: a filter takes int, str, bytes, float, Decimal, bool, None, tuple, UUID, datetime, date, \
          IPv4Address, IPv6Address, and scalars of numpy. For another type make the filter with key=, a function that \
-         returns one of these: key=str for Decimal, time and timedelta, key=tuple for lists"
+         returns one of these: key=str for time and timedelta, key=tuple for lists"
     ))
 }
 
@@ -167,6 +170,29 @@ fn integer(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> 
     Ok(Written::Varying)
 }
 
+fn decimal(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> PyResult<Written> {
+    let py = object.py();
+    if encoding == Encoding::Plain {
+        return Err(PyTypeError::new_err(DECIMALS));
+    }
+    if object.call_method0(intern!(py, "is_nan"))?.is_truthy()? {
+        return Ok(null(out));
+    }
+    if object.call_method0(intern!(py, "is_infinite"))?.is_truthy()? {
+        return Ok(write_float(object.extract()?, out));
+    }
+    let parts = object.call_method0(intern!(py, "as_tuple"))?;
+    let (sign, digits, exponent): (u8, Bound<'_, PyTuple>, i64) = parts.extract()?;
+    if digits.len() as i64 > MOST_DIGITS || exponent.saturating_add(digits.len() as i64) > MOST_DIGITS {
+        return Err(PyValueError::new_err(format!(
+            "a Decimal with {} digits and the exponent {exponent}: it may have {MOST_DIGITS} digits before the point, and in all",
+            digits.len()
+        )));
+    }
+    let digits = digits.iter().map(|digit| digit.extract()).collect::<PyResult<Vec<u8>>>()?;
+    Ok(write_decimal(sign == 1, words_of(&digits), exponent.saturating_neg(), out))
+}
+
 /// The parts one after another.
 fn write_tuple(tuple: &Bound<'_, PyTuple>, encoding: Encoding, out: &mut Vec<u8>, depth: usize) -> PyResult<Written> {
     if depth == DEEPEST {
@@ -174,12 +200,7 @@ fn write_tuple(tuple: &Bound<'_, PyTuple>, encoding: Encoding, out: &mut Vec<u8>
             "a key of tuples within tuples, more than {DEEPEST} deep"
         )));
     }
-    let parts = tuple.len();
-    for (i, part) in tuple.iter().enumerate() {
-        let start = out.len();
-        write(&part, encoding, out, depth + 1)?.end_part(start, i + 1 == parts, out);
-    }
-    Ok(Written::Varying)
+    write_row(tuple.len(), out, |i, out| write(&tuple.get_item(i)?, encoding, out, depth + 1))
 }
 
 /// The types that are known by their names.
@@ -188,6 +209,7 @@ struct Known {
     ip: Py<PyAny>,
     date: Py<PyAny>,
     datetime: Py<PyAny>,
+    decimal: Py<PyAny>,
     /// 1970 in UTC.
     epoch: Py<PyAny>,
     utc: Py<PyAny>,
@@ -206,6 +228,7 @@ impl Known {
             ip: ip.into_pyobject(py)?.into_any().unbind(),
             date: times.getattr("date")?.unbind(),
             datetime: datetime.unbind(),
+            decimal: py.import("decimal")?.getattr("Decimal")?.unbind(),
             epoch: epoch.unbind(),
             utc: utc.unbind(),
         })

@@ -1,5 +1,6 @@
 //! Arrays of numpy, and whatever else has a buffer, as columns; answers as arrays.
 
+use crate::bytes::HALVES;
 use crate::columns::{Batch, Column, Unit, Values};
 use crate::ffi::{Buffer, lend};
 use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
@@ -119,13 +120,20 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
     let dtype = array.getattr(intern!(py, "dtype"))?;
     let kind: String = dtype.getattr(intern!(py, "kind"))?.extract()?;
     let width: usize = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
+    // 2 is a type that another package defined; numpy knows no more than the size of its values.
+    if dtype.getattr(intern!(py, "isbuiltin"))?.extract::<i64>()? == 2 {
+        return Err(PyTypeError::new_err(format!(
+            "an array of dtype {dtype}, which is not numpy's: its bytes are not its values. Cast it: values.astype('f8'), \
+             or 'i8' for integers"
+        )));
+    }
     let mut stored_otherwise = None;
     let mut wanted = match (kind.as_str(), width) {
         // A masked array's list has None for what is masked.
         ("O" | "T", _) if bits.is_some() => return object.call_method0("tolist").map(Array::Objects),
         ("O" | "T", _) => return Ok(Array::Objects(object.clone())),
         ("f", 2) => {
-            stored_otherwise = Some("float16: Parquet stores its two bytes, and so values.view('V2') are the keys");
+            stored_otherwise = Some(HALVES);
             "f8".into_pyobject(py)?.into_any()
         }
         _ => dtype.call_method1(intern!(py, "newbyteorder"), ("=",))?,
