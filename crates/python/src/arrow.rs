@@ -147,6 +147,35 @@ impl Stream {
         }))
     }
 
+    /// Fails for the type Object of polars, whose Arrow form is addresses in memory. polars has no
+    /// other type of a fixed size.
+    pub(crate) fn refuse_addresses(&self) -> PyResult<()> {
+        // SAFETY: the schema is the producer's.
+        match unsafe { find(&self.schema.0, &|format| format.starts_with("w:")) } {
+            None => Ok(()),
+            Some(schema) => Err(PyTypeError::new_err(format!(
+                "a column{} of polars' type Object: Arrow gets the addresses of its values. Pass a list, \
+                 series.to_list(), or cast it before: pl.Series(map(str, values))",
+                // SAFETY: the same.
+                unsafe { name(schema) }
+            ))),
+        }
+    }
+
+    /// Fails for types of a relation of DuckDB's that other values of Arrow stand for.
+    pub(crate) fn refuse_types(&self, relation: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Some(types) = relation.getattr_opt("types")? else {
+            return Ok(());
+        };
+        // SAFETY: the schema is the producer's.
+        let children = unsafe { children(&self.schema.0) };
+        for (of, schema) in types.try_iter()?.zip(children) {
+            // SAFETY: the same.
+            unsafe { refuse_type(&of?, schema)? };
+        }
+        Ok(())
+    }
+
     /// The next array, or nothing after the last one.
     pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<Batch>> {
         let array = match &mut self.rest {
@@ -524,6 +553,63 @@ unsafe fn metadata<'a>(schema: &'a Schema, name: &str) -> Option<&'a str> {
         let (_, value) = pairs.find(|(key, _)| *key == name.as_bytes())?;
         str::from_utf8(value).ok()
     }
+}
+
+/// The columns of a table, and the fields of a struct.
+///
+/// # Safety
+///
+/// The schema is one of the interface.
+unsafe fn children(schema: &Schema) -> impl Iterator<Item = &Schema> {
+    let len = if schema.children.is_null() { 0 } else { schema.children_len };
+    // SAFETY: there are this many, and they live as long as the schema.
+    (0..usize::try_from(len).unwrap_or(0)).map(|i| unsafe { &**schema.children.add(i) })
+}
+
+/// A column with such a format, in this one or itself.
+///
+/// # Safety
+///
+/// The schema is one of the interface.
+unsafe fn find<'a>(schema: &'a Schema, is: &dyn Fn(&str) -> bool) -> Option<&'a Schema> {
+    if schema.format.is_null() {
+        return None;
+    }
+    // SAFETY: the interface's format is a string that ends in a 0; the caller's promise.
+    unsafe {
+        if CStr::from_ptr(schema.format).to_str().is_ok_and(is) {
+            return Some(schema);
+        }
+        children(schema).find_map(|child| find(child, is))
+    }
+}
+
+/// Fails for a type of DuckDB's whose Arrow form is not the value, and does not say so.
+///
+/// # Safety
+///
+/// The schema is one of the interface.
+unsafe fn refuse_type(of: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<()> {
+    let id: String = of.getattr("id")?.extract()?;
+    // SAFETY: the caller's promise.
+    let (name, is_uuid) = unsafe { (name(schema), metadata(schema, "ARROW:extension:name") == Some("arrow.uuid")) };
+    let advice = match id.as_str() {
+        "uuid" if !is_uuid => "SET arrow_lossless_conversion = true, or CAST(x AS VARCHAR) if the texts are the keys",
+        "bit" | "bignum" | "varint" | "uhugeint" | "variant" => "CAST(x AS VARCHAR)",
+        "struct" => {
+            // SAFETY: the same.
+            let children = unsafe { children(schema) };
+            for (field, child) in of.getattr("children")?.try_iter()?.zip(children) {
+                // SAFETY: the same.
+                unsafe { refuse_type(&field?.get_item(1)?, child)? };
+            }
+            return Ok(());
+        }
+        _ => return Ok(()),
+    };
+    Err(PyTypeError::new_err(format!(
+        "a column{name} of DuckDB's type {of}: Arrow gets other values. In SQL, {advice}"
+    )))
 }
 
 /// A column's name for an error, with a space before it.

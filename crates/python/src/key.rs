@@ -140,6 +140,12 @@ fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
         .get_type()
         .fully_qualified_name()
         .map_or_else(|_| "?".into(), |name| name.to_string());
+    let is_many = |name| object.hasattr(name).unwrap_or(false);
+    if is_many("__arrow_c_array__") || is_many("__arrow_c_stream__") {
+        return PyTypeError::new_err(format!(
+            "a {name} holds many keys: pass it alone to add_many or contains_many, not in a list or an iterator"
+        ));
+    }
     PyTypeError::new_err(format!(
         "a key of type {name}: a filter takes int, str, bytes, float, Decimal, bool, None, tuple, UUID, datetime, date, \
          IPv4Address, IPv6Address, and scalars of numpy. For another type make the filter with key=, a function that \
@@ -183,13 +189,15 @@ fn decimal(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> 
     }
     let parts = object.call_method0(intern!(py, "as_tuple"))?;
     let (sign, digits, exponent): (u8, Bound<'_, PyTuple>, i64) = parts.extract()?;
-    if digits.len() as i64 > MOST_DIGITS || exponent.saturating_add(digits.len() as i64) > MOST_DIGITS {
+    let len = digits.len() as i64;
+    let digits = digits.iter().map(|digit| digit.extract()).collect::<PyResult<Vec<u8>>>()?;
+    let is_zero = digits.iter().all(|&digit| digit == 0);
+    if len > MOST_DIGITS || !is_zero && exponent.saturating_add(len) > MOST_DIGITS {
         return Err(PyValueError::new_err(format!(
-            "a Decimal with {} digits and the exponent {exponent}: it may have {MOST_DIGITS} digits before the point, and in all",
-            digits.len()
+            "a Decimal of {len} digits with the exponent {exponent}: a key has at most {MOST_DIGITS} digits, and \
+             {MOST_DIGITS} before the point"
         )));
     }
-    let digits = digits.iter().map(|digit| digit.extract()).collect::<PyResult<Vec<u8>>>()?;
     Ok(write_decimal(sign == 1, words_of(&digits), exponent.saturating_neg(), out))
 }
 

@@ -68,6 +68,13 @@ pub(crate) fn many<'py, E: Engine>(
             let map = map.map(|map| map.bind(py));
             added = task.by_items(engine, &items, map, &mut out)?;
         }
+        Source::Tables(tables) => {
+            for table in tables.try_iter()? {
+                if let Source::Items(rows) = of_arrow(&table?)? {
+                    added += task.by_items(engine, &rows, map.map(|map| map.bind(py)), &mut out)?;
+                }
+            }
+        }
     }
     Ok((added, PyByteArray::new(py, &out)))
 }
@@ -99,6 +106,8 @@ enum Source<'py> {
     Stream(Stream),
     /// One Python object after another.
     Items(Bound<'py, PyAny>),
+    /// One table of pyarrow after another, whose rows are such objects.
+    Tables(Bound<'py, PyAny>),
 }
 
 impl<'py> Source<'py> {
@@ -107,8 +116,12 @@ impl<'py> Source<'py> {
         if let Ok(dict) = keys.cast::<PyDict>() {
             refuse_columns(dict)?;
         }
-        if mapped || keys.is_exact_instance_of::<PyList>() || keys.is_instance_of::<PyTuple>() {
+        if keys.is_exact_instance_of::<PyList>() || keys.is_instance_of::<PyTuple>() {
             return Ok(Self::Items(keys.clone()));
+        }
+        let object = native(keys)?;
+        if mapped {
+            return objects(&object);
         }
         let array = |values: &Bound<'py, PyAny>| -> PyResult<_> {
             Ok(numpy::array(values)?.map(|array| match array {
@@ -116,32 +129,42 @@ impl<'py> Source<'py> {
                 Array::Objects(objects) => Self::Items(objects),
             }))
         };
-        if let Some(source) = array(keys)? {
+        if let Some(source) = array(&object)? {
             return Ok(source);
         }
-        let mut object = keys.clone();
-        let module = keys.get_type().module()?;
-        if module.to_cow()?.starts_with("pandas") {
-            let columns = object.getattr_opt(intern!(py, "columns"))?;
-            if columns.is_some_and(|columns| columns.len().is_ok_and(|columns| columns == 1)) {
-                // The keys of that column, as pandas has them, and not as Arrow gets them.
-                object = object.getattr(intern!(py, "iloc"))?.get_item((PySlice::full(py), 0))?;
+        let mut object = object;
+        let library = Library::of(&object)?;
+        if library == Library::Pandas {
+            if let Some(width) = width(&object)? {
+                if width == 1 {
+                    // The keys of that column, as pandas has them, and not as Arrow gets them.
+                    object = object.getattr(intern!(py, "iloc"))?.get_item((PySlice::full(py), 0))?;
+                } else if has_objects(&object)? {
+                    return objects(&object);
+                }
             }
-            // A frame's index is not a key.
-            if object.hasattr(intern!(py, "columns"))? {
-                let options = PyDict::new(py);
-                options.set_item("drop", true)?;
-                object = object.call_method("reset_index", (), Some(&options))?;
-            } else if let Some(dtype) = object.getattr_opt(intern!(py, "dtype"))?
-                && dtype.get_type().module()?.to_cow()?.starts_with("numpy")
-                // A series of numpy's values. Arrow would refuse some of Python's objects.
-                && let Some(source) = array(&object.call_method0("to_numpy")?)?
-            {
-                return Ok(source);
+            if width(&object)?.is_some() {
+                object = unnamed(&object)?;
+            } else if let Some(dtype) = object.getattr_opt(intern!(py, "dtype"))? {
+                if dtype.get_type().module()?.to_cow()?.starts_with("numpy") {
+                    // A series of numpy's values. Arrow would refuse some of Python's objects.
+                    if let Some(source) = array(&object.call_method0("to_numpy")?)? {
+                        return Ok(source);
+                    }
+                } else if is_of_objects(&object)? {
+                    return Ok(Self::Items(object));
+                }
             }
         }
         match Stream::of(&object) {
-            Ok(Some(stream)) => return Ok(Self::Stream(stream)),
+            Ok(Some(stream)) => {
+                match library {
+                    Library::Polars => stream.refuse_addresses()?,
+                    Library::DuckDb => stream.refuse_types(&object)?,
+                    _ => {}
+                }
+                return Ok(Self::Stream(stream));
+            }
             Ok(None) => {}
             // pandas without pyarrow.
             Err(error) if error.is_instance_of::<PyImportError>(py) => {}
@@ -157,6 +180,181 @@ impl<'py> Source<'py> {
             }
         }
         Ok(Self::Items(object))
+    }
+}
+
+/// A library whose arrays and frames need a word of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Library {
+    Pandas,
+    Polars,
+    DuckDb,
+    PyArrow,
+    Other,
+}
+
+impl Library {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let module = object.get_type().module()?;
+        let module = module.to_cow()?;
+        Ok(match module.split('.').next() {
+            Some("pandas") => Self::Pandas,
+            Some("polars") => Self::Polars,
+            Some("duckdb" | "_duckdb") => Self::DuckDb,
+            Some("pyarrow") => Self::PyArrow,
+            _ => Self::Other,
+        })
+    }
+}
+
+/// What an object stands for: narwhals wraps a column or a frame of another library, and a dataset
+/// of pyarrow is read. Fails for a plan or a file that has no rows yet.
+fn native<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let mut object = keys.clone();
+    if object.get_type().module()?.to_cow()?.starts_with("narwhals") && object.hasattr("to_native")? {
+        object = object.call_method0("to_native")?;
+    }
+    match Library::of(&object)? {
+        Library::Polars if object.hasattr("collect")? => Err(PyTypeError::new_err(
+            "a LazyFrame has no rows yet: pass frame.collect(), or the batches of frame.collect_batches() one by one",
+        )),
+        Library::PyArrow => {
+            if object.hasattr("scanner")? {
+                object = object.call_method0("scanner")?;
+            }
+            if object.hasattr("to_reader")? && !object.hasattr("__arrow_c_stream__")? {
+                object = object.call_method0("to_reader")?;
+            }
+            if object.hasattr("iter_batches")? {
+                return Err(PyTypeError::new_err(
+                    "a ParquetFile: pass file.read(columns=[...]), or the batches of file.iter_batches() one by one",
+                ));
+            }
+            Ok(object)
+        }
+        _ => Ok(object),
+    }
+}
+
+/// The number of columns, of a frame or a table.
+fn width(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    let columns = object.getattr_opt(intern!(object.py(), "columns"))?;
+    Ok(columns.and_then(|columns| columns.len().ok()))
+}
+
+/// A frame of pandas without its index, which is not a key, and with numbers for names that stand
+/// there twice, which Arrow refuses.
+fn unnamed<'py>(frame: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = frame.py();
+    let options = PyDict::new(py);
+    options.set_item("drop", true)?;
+    let frame = frame.call_method("reset_index", (), Some(&options))?;
+    let columns = frame.getattr(intern!(py, "columns"))?;
+    if columns.getattr("is_unique")?.is_truthy()? {
+        return Ok(frame);
+    }
+    let options = PyDict::new(py);
+    options.set_item("axis", 1)?;
+    let numbers = PyList::new(py, 0..columns.len()?)?;
+    frame.call_method("set_axis", (numbers,), Some(&options))
+}
+
+/// Whether a frame of pandas has a column of objects that Arrow would change.
+fn has_objects(frame: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for named in frame.call_method0("items")?.try_iter()? {
+        if is_of_objects(&named?.get_item(1)?)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a column of pandas has objects, or categories that are objects, to which Arrow would give
+/// one type: a date beside a time becomes a time, and an integer beyond 64 bits is an error.
+fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = column.py();
+    let (mut values, mut dtype) = (column.clone(), column.getattr("dtype")?);
+    if let Some(categories) = dtype.getattr_opt("categories")? {
+        dtype = categories.getattr("dtype")?;
+        values = categories;
+    }
+    // Types of pandas' own have the kind of objects too.
+    if !dtype.get_type().module()?.to_cow()?.starts_with("numpy") || !dtype.getattr("kind")?.eq("O")? {
+        return Ok(false);
+    }
+    let options = PyDict::new(py);
+    options.set_item("skipna", true)?;
+    let kind = py
+        .import("pandas.api.types")?
+        .call_method("infer_dtype", (values,), Some(&options))?;
+    Ok(!matches!(kind.extract::<String>()?.as_str(), "string" | "bytes" | "empty"))
+}
+
+/// The objects that a function makes keys of: values, or the tuples of rows. A row of one column is
+/// its value, as without a function.
+fn objects<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
+    let py = keys.py();
+    let rows = match Library::of(keys)? {
+        Library::Pandas if width(keys)?.is_some() => {
+            let options = PyDict::new(py);
+            options.set_item("index", false)?;
+            options.set_item("name", py.None())?;
+            keys.call_method("itertuples", (), Some(&options))?
+        }
+        Library::Polars if width(keys)?.is_some() => keys.call_method0("iter_rows")?,
+        Library::DuckDb if width(keys)?.is_some() => keys.call_method0("fetchall")?,
+        Library::Pandas | Library::Polars => return Ok(Source::Items(keys.clone())),
+        _ => {
+            let (stream, array) = ("__arrow_c_stream__", "__arrow_c_array__");
+            if !keys.hasattr(stream)? && !keys.hasattr(array)? {
+                return Ok(Source::Items(keys.clone()));
+            }
+            return of_arrow(keys);
+        }
+    };
+    match width(keys)? {
+        Some(1) => firsts(&rows).map(Source::Items),
+        _ => Ok(Source::Items(rows)),
+    }
+}
+
+/// The only value of each row.
+fn firsts<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = rows.py();
+    let first = py.import("operator")?.call_method1("itemgetter", (0,))?;
+    py.import("builtins")?.call_method1("map", (first, rows))
+}
+
+/// [`objects`] of an array, a table or a stream of Arrow.
+fn of_arrow<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
+    let py = keys.py();
+    let mut table = keys.clone();
+    if Library::of(keys)? != Library::PyArrow {
+        let pyarrow = py.import("pyarrow").map_err(|_| {
+            PyTypeError::new_err("with key=, rows of Arrow are read by pyarrow: install it, or pass a list of tuples")
+        })?;
+        // Not a table, but one column.
+        table = match pyarrow.call_method1("table", (keys,)) {
+            Ok(table) => table,
+            Err(_) => pyarrow.call_method1("chunked_array", (keys,))?,
+        };
+    }
+    let as_py = py.import("operator")?.call_method1("methodcaller", ("as_py",))?;
+    let map = py.import("builtins")?.getattr("map")?;
+    if table.hasattr("read_next_batch")? {
+        return Ok(Source::Tables(table));
+    }
+    if !table.hasattr("column")? {
+        return map.call1((as_py, table)).map(Source::Items);
+    }
+    let columns = table.getattr("columns")?.try_iter()?;
+    let columns = columns.map(|column| map.call1((&as_py, column?))).collect::<PyResult<Vec<_>>>()?;
+    match &columns[..] {
+        [column] => Ok(Source::Items(column.clone())),
+        columns => {
+            let rows = PyTuple::new(py, columns)?;
+            py.import("builtins")?.getattr("zip")?.call1(rows).map(Source::Items)
+        }
     }
 }
 

@@ -430,14 +430,6 @@ def test_capsules_that_were_used_before_are_refused():
         f.add_many(Wrong())
 
 
-def test_indices_out_of_a_dictionary_are_no_panic():
-    for values in pa.array([7, 8]), pa.array(["a", "b"]), pa.array(list(range(50))):
-        for indices in [0, 99], [-1, 1], [0, 1] * 60 + [-128]:
-            wrong = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int8()), values, safe=False)
-            BloomFilter(10).add_many(wrong)
-            BloomFilter(10).contains_many(wrong)
-
-
 def structure(capsule, name):
     """The address of a structure of Arrow's C interface."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
@@ -473,7 +465,7 @@ def test_a_column_of_a_struct_that_is_too_short_is_refused():
 
 def test_types_of_arrow_that_are_no_keys():
     f = BloomFilter(10)
-    for values in [pa.array([[1]]), pa.array([decimal.Decimal(1)]), pa.array([datetime.timedelta(1)]),
+    for values in [pa.array([[1]]), pa.array([datetime.timedelta(1)]),
                    pa.array([datetime.time(1)]), pa.array([{"a": [1]}])]:
         with pytest.raises(TypeError, match="Arrow.*Cast other columns: .*Or make the filter with key=str"):
             f.add_many(values)
@@ -685,8 +677,8 @@ def test_relations_of_duckdb():
         f = BloomFilter(100, 1e-6)
         assert f.add_many(relation) == 2
         assert all(key in f for (key,) in relation.fetchall()), kind
-    with pytest.raises(TypeError, match="d:38,0.*HUGEINT to int64, double or string"):
-        BloomFilter(9).add_many(duckdb.sql("select sum(i) from range(9) t(i)"))
+    f = BloomFilter(9, 1e-6)
+    assert f.add_many(duckdb.sql("select sum(i) from range(9) t(i)")) == 1 and 36 in f and 35 not in f
 
 
 def test_the_interpreter_runs_on_while_a_producer_works(tmp_path):

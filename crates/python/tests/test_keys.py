@@ -1,6 +1,7 @@
 """Which objects are keys, and which of them are one key."""
 
 import datetime
+import decimal
 import hashlib
 import ipaddress
 import subprocess
@@ -51,7 +52,9 @@ BYTES = [
     ((1,), word(1)),
     (("ab", "c"), word(2) + b"abc"),
     (("a", "bc"), word(1) + b"abc"),
-    ((1, None, 2.0), word(1) + b"\0" + word(2)),
+    ((1, None, 2.0), word(1) + word(2) + b"\2\xffnulls\xff\xff"),
+    (decimal.Decimal("2.50"), bytes.fromhex("0000000000000440")),
+    (decimal.Decimal("0.10"), (1).to_bytes(16, "little") + word(1)),
     ((("a", "b"), 3), word(10) + word(1) + b"ab" + word(3)),
     (uuid.UUID(int=258), bytes(14) + b"\1\2"),
     (ipaddress.ip_address("10.0.0.1"), b"\x0a\0\0\1"),

@@ -264,3 +264,129 @@ def test_a_row_without_nulls_keeps_the_bytes_of_its_parts():
         word(2) + (3000).to_bytes(4, "little") + one.bytes + word(2) + b"ab" + word(1) + b"c"
         + word(16) + (2**64).to_bytes(16, "little") + bytes.fromhex("000000000000e03f") + b"d"
     )
+
+
+FRAMES = {
+    "pandas": lambda table: table.to_pandas(),
+    "polars": lambda table: pytest.importorskip("polars").from_arrow(table),
+    "table": lambda table: table,
+    "batch": lambda table: table.to_batches()[0],
+    "reader": lambda table: table.to_reader(max_chunksize=2),
+    "DuckDB": lambda table: pytest.importorskip("duckdb").from_arrow(table),
+    "stream": lambda table: Stream(table),
+}
+
+
+class Stream:
+    """What speaks Arrow's interface and is no library's."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def prices():
+    pa = pytest.importorskip("pyarrow")
+    values = [decimal.Decimal("1.50"), None, decimal.Decimal("0.10")]
+    return pa.table({"id": ["a", "b", None], "price": pa.array(values, pa.decimal128(9, 2))})
+
+
+@pytest.mark.parametrize("by", FRAMES)
+def test_a_function_is_given_the_tuple_of_each_row(by):
+    pytest.importorskip("pandas")
+    rows = [("a", decimal.Decimal("1.50")), ("b", None), (None, decimal.Decimal("0.10"))]
+    for make in (lambda key: BloomFilter(100, 1e-9, key=key), lambda key: CuckooFilter(100, 1e-6, key=key)):
+        given = []
+
+        def key(row):
+            given.append(row)
+            return str(row[1]) if row[0] == "a" else repr(row)
+
+        f = make(key)
+        assert f.add_new(FRAMES[by](prices())).tolist() == [True, True, True]
+        if by == "pandas":
+            # Whose null of a text is NaN.
+            given = [tuple(None if value != value else value for value in row) for row in given]
+        assert given == rows and all(type(row) is tuple for row in given)
+        assert rows[0] in f and f.contains_many(rows[:1]).all() and "1.50" in BloomFilter.from_bytes(f.to_bytes()) if by == "x" else rows[0] in f
+        assert f.contains_many(FRAMES[by](prices())).all()
+        assert ("id", "price") not in f and ("a", decimal.Decimal("1.5")) not in f
+
+
+@pytest.mark.parametrize("by", FRAMES)
+def test_a_function_is_given_the_values_of_one_column(by):
+    pytest.importorskip("pandas")
+    values = prices()["price"].to_pylist()
+    f = BloomFilter(100, 1e-9, key=str)
+    assert f.add_new(FRAMES[by](prices().select(["price"]))).tolist() == [True] * 3
+    assert f.contains_many(values).all() and all(value in f for value in values)
+    assert "price" not in f and len(StaticFilter(FRAMES[by](prices().select(["price"])), key=str)) == 3
+    column = prices()["price"]
+    for keys in column, column.chunk(0), column.to_pandas(), pytest.importorskip("polars").from_arrow(column):
+        given = []
+        BloomFilter(9, key=lambda value: given.append(value) or 1).add_many(keys)
+        assert given == values, type(keys)
+
+
+def test_objects_in_a_frame_of_pandas_are_taken_value_by_value():
+    pd = pytest.importorskip("pandas")
+    import ipaddress
+
+    day, moment = datetime.date(2024, 5, 1), datetime.datetime(2024, 5, 1, 2, tzinfo=datetime.timezone.utc)
+    for values in [
+        [day, moment, None],
+        [2**63, -1, None],
+        [2**70, 1, 0.5],
+        [True, 2, None],
+        ["a", 1, None],
+        [ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("::1"), None],
+        [uuid.UUID(int=1), "a", b"b"],
+        [decimal.Decimal("0.10"), decimal.Decimal("1E+30"), decimal.Decimal("NaN")],
+        [(1, None), (None, 1), "a"],
+        [b"a", "b", None],
+        ["a", None, float("nan")],
+    ]:
+        column = pd.Series(values, dtype=object)
+        rows = list(zip(values, [1, 2, 3]))
+        frame = pd.DataFrame({"x": column, "y": [1, 2, 3]})
+        for f in BloomFilter(100, 1e-9), CuckooFilter(100, 1e-6):
+            assert f.add_new(frame).tolist() == [True] * 3, values
+            assert all(row in f for row in rows) and f.contains_many(rows).all()
+            assert f.contains_many(frame).all()
+        alone = BloomFilter(100, 1e-9)
+        alone.add_many(frame[["x"]])
+        assert alone.contains_many(values).all() and alone.contains_many(column).all()
+        if len(set(values)) == 3:
+            groups = pd.Series(values, dtype=object).astype("category")
+            assert alone.contains_many(groups).all(), values
+            f = BloomFilter(100, 1e-9)
+            f.add_many(pd.DataFrame({"x": groups, "y": [1, 2, 3]}))
+            assert f.contains_many(rows).all(), values
+
+
+def test_columns_of_pandas_that_have_one_name():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[1, "a", None], [2, "b", 0.5]], columns=["x", "y", "x"], index=[7, 7])
+    f = BloomFilter(100, 1e-9)
+    assert f.add_many(frame) == 2
+    assert (1, "a", None) in f and (2, "b", 0.5) in f
+    assert frame.columns.tolist() == ["x", "y", "x"]
+
+
+def test_fixed_binary_in_a_row_is_bytes_everywhere():
+    pa = pytest.importorskip("pyarrow")
+    made = pa.table({"sha": pa.array([b"abc", None], pa.binary(3)), "n": [7, 8]})
+    f = BloomFilter(100, 1e-9)
+    f.add_many(made)
+    assert (b"abc", 7) in f and (None, 8) in f
+    for frame in made.to_pandas(), pytest.importorskip("polars").from_arrow(made), made.to_batches()[0]:
+        assert f.contains_many(frame).all()
+    # A UUID has a fixed length in a tuple too.
+    ids = [uuid.UUID(int=5), uuid.UUID(int=6)]
+    made = pa.table({"id": pa.array(ids, pa.uuid()), "n": [7, 8]})
+    f = BloomFilter(100, 1e-9)
+    f.add_many(made)
+    assert f.contains_many(list(zip(ids, [7, 8]))).all() and key_bytes((ids[0], 7)) == ids[0].bytes + word(7)
+    assert (ids[0].bytes, 7) not in f
