@@ -173,7 +173,17 @@ impl Any {
             (Self::Spark(a), Self::Spark(b)) => a.union_from(b),
             (Self::SplitBlock(a), Self::SplitBlock(b)) => a.union_from(b),
             _ => match self.alike(other) {
-                Some((AnyFilter::Cuckoo(_) | AnyFilter::Static(_), _)) | None => return Err(different()),
+                Some((AnyFilter::Cuckoo(_), _)) => {
+                    return Err(PyTypeError::new_err(
+                        "two cuckoo filters have no union: add the keys of both to one filter, or keep both and ask each",
+                    ));
+                }
+                Some((AnyFilter::Static(_), _)) => {
+                    return Err(PyTypeError::new_err(
+                        "two static filters have no union: make a new one of all keys, or keep both and ask each",
+                    ));
+                }
+                None => return Err(different()),
                 Some((a, b)) => a.union_from(b),
             },
         };

@@ -46,6 +46,25 @@ macro_rules! numbers {
 
 numbers!(u32 i32 u64 usize);
 
+macro_rules! named {
+    ($($name:ident: $int:ident)*) => {$(
+        /// The argument of this name, which an error names.
+        pub(crate) fn $name(object: &Bound<'_, PyAny>) -> PyResult<Number<$int>> {
+            let (py, name) = (object.py(), stringify!($name));
+            object.extract().map_err(|error: PyErr| {
+                if error.is_instance_of::<PyTypeError>(py) {
+                    let of = object.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+                    PyTypeError::new_err(format!("{name}={object}: an integer, not a value of type {of}"))
+                } else {
+                    PyValueError::new_err(format!("{name}={}", error.value(py)))
+                }
+            })
+        }
+    )*};
+}
+
+named!(expected: usize threads: usize columns: usize column: usize generations: usize bound: u64 seed: u32);
+
 /// The argument `int_bytes`: the bytes of an integer of another system.
 #[derive(Clone, Copy)]
 pub(crate) struct IntBytes(pub(crate) usize);

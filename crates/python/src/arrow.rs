@@ -7,10 +7,11 @@
 use crate::bytes::{DECIMALS, HALVES, MOST_DIGITS};
 use crate::columns::{Batch, Column, Unit, Values};
 use crate::ffi::lend;
+use crate::numpy::answers;
 use pyo3::exceptions::{PyIndexError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::{PyCapsule, PyIterator, PyList, PyTuple};
+use pyo3::types::{PyByteArray, PyCapsule, PyIterator, PyList, PyTuple};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 use std::{mem, slice};
@@ -204,7 +205,7 @@ impl Stream {
 /// Answers as a bitmap: an Arrow array of truth values, without a copy.
 ///
 /// pyarrow.array(answers) and polars.Series(answers) read it, as does whatever else speaks Arrow's
-/// C interface. Without such a library it is a sequence.
+/// C interface; numpy.asarray(answers) copies it. Without such a library it is a sequence.
 ///
 /// >>> f = BloomFilter(1000)
 /// >>> f.update(["a"])
@@ -258,6 +259,25 @@ impl ArrowAnswers {
     fn __repr__(&self) -> String {
         let ones: u32 = self.bits.iter().map(|word| word.count_ones()).sum();
         format!("<ArrowAnswers: {ones} of {} true>", self.len)
+    }
+
+    /// The answers as an array of numpy, which needs a copy.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if copy == Some(false) {
+            return Err(PyValueError::new_err("a bitmap is no array of numpy: it needs a copy"));
+        }
+        let bytes: Vec<u8> = (0..self.len).map(|i| self.get(i).into()).collect();
+        let array = answers(PyByteArray::new(py, &bytes), "?")?;
+        match dtype {
+            Some(dtype) => array.call_method1("astype", (dtype,)),
+            None => Ok(array),
+        }
     }
 
     /// The array as capsules of Arrow's C interface.

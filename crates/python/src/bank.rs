@@ -1,7 +1,7 @@
 //! `FilterBank`: many Bloom filters, asked with one key at once.
 
 use crate::any::{Any, hasher_name, hasher_note, hasher_of, peek, secret_of, unreadable};
-use crate::arguments::{FilePath, Number, Secret, SecretKey, Strings, check_threads, hasher, of_file, open};
+use crate::arguments::{self, FilePath, Number, Secret, SecretKey, Strings, check_threads, hasher, of_file, open};
 use crate::engine::build_error;
 use crate::ffi::Buffer;
 use crate::filter::Filter;
@@ -219,12 +219,12 @@ impl FilterBank {
     #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
     #[pyo3(signature = (columns, expected, rate=None, *, false_columns=None, names=None, seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(columns, expected, rate=None, *, false_columns=None, names=(), seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
-        columns: Number<usize>,
-        expected: Number<usize>,
+        #[pyo3(from_py_with = arguments::columns)] columns: Number<usize>,
+        #[pyo3(from_py_with = arguments::expected)] expected: Number<usize>,
         rate: Option<f64>,
         false_columns: Option<f64>,
         names: Option<Strings>,
-        seed: Number<u32>,
+        #[pyo3(from_py_with = arguments::seed)] seed: Number<u32>,
         secret: Secret,
         hasher: &str,
         key: Option<Py<PyAny>>,
@@ -254,7 +254,7 @@ impl FilterBank {
     ///
     /// It takes longer than to add it to a BloomFilter. Where all keys of a column are at hand,
     /// fill a BloomFilter and push it.
-    fn add(&self, column: Number<usize>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn add(&self, #[pyo3(from_py_with = arguments::column)] column: Number<usize>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = self.hash(key)?;
         self.with(key.py(), |bank| bank.insert_hash(column.0, hash))
             .map_err(refused)
@@ -269,7 +269,7 @@ impl FilterBank {
     /// >>> bank.add_many(7, ["ann", "bob", "ann"])
     /// 2
     #[pyo3(signature = (column, keys, /, *, threads=Number(1)), text_signature = "($self, column, keys, /, *, threads=1)")]
-    fn add_many(&self, column: Number<usize>, keys: &Bound<'_, PyAny>, threads: Number<usize>) -> PyResult<usize> {
+    fn add_many(&self, #[pyo3(from_py_with = arguments::column)] column: Number<usize>, keys: &Bound<'_, PyAny>, #[pyo3(from_py_with = arguments::threads)] threads: Number<usize>) -> PyResult<usize> {
         let py = keys.py();
         self.check(py, column.0)?;
         let hashes = hashes(self.hasher, self.key.as_ref(), keys, threads.0)?;
@@ -352,7 +352,7 @@ impl FilterBank {
     fn which_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
-        threads: Number<usize>,
+        #[pyo3(from_py_with = arguments::threads)] threads: Number<usize>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (py, threads) = (keys.py(), check_threads(threads.0)?);
         // Several threads would hash them out of order.
@@ -401,7 +401,7 @@ impl FilterBank {
     }
 
     /// Whether a column may have a key.
-    fn contains(&self, column: Number<usize>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn contains(&self, #[pyo3(from_py_with = arguments::column)] column: Number<usize>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.check(key.py(), column.0)?;
         let hash = self.hash(key)?;
         Ok(self.with(key.py(), |bank| bank.contains_hash(column.0, hash)))
@@ -414,7 +414,7 @@ impl FilterBank {
     /// >>> file = bank.to_filter(0)
     /// >>> file.add("ann"), bank.push(file), bank.to_filter(0) == file
     /// (True, 0, True)
-    fn to_filter(&self, py: Python<'_>, column: Number<usize>) -> PyResult<Py<PyAny>> {
+    fn to_filter(&self, py: Python<'_>, #[pyo3(from_py_with = arguments::column)] column: Number<usize>) -> PyResult<Py<PyAny>> {
         let filter = py.detach(|| self.shared().to_filter(column.0)).map_err(refused)?;
         Filter::new(Any::Own(AnyFilter::Bloom(filter)), self.key(py)).into_object(py)
     }
@@ -428,7 +428,7 @@ impl FilterBank {
     /// >>> bank.clear(3)
     /// >>> bank.which("ann"), bank.columns_in_use()
     /// ([], [])
-    fn clear(&self, py: Python<'_>, column: Number<usize>) -> PyResult<()> {
+    fn clear(&self, py: Python<'_>, #[pyo3(from_py_with = arguments::column)] column: Number<usize>) -> PyResult<()> {
         py.detach(|| self.alone().clear(column.0)).map_err(refused)
     }
 

@@ -3,7 +3,7 @@
 mod classes;
 
 use crate::any::{Any, Input, each, hasher_note, secret_of};
-use crate::arguments::{FilePath, Number, SecretKey, of_file, open};
+use crate::arguments::{self, FilePath, Number, SecretKey, of_file, open};
 use crate::arrow::ArrowAnswers;
 use crate::engine::Engine;
 use crate::ffi::{Buffer, OneArgument};
@@ -385,7 +385,7 @@ impl Filter {
     /// >>> f.add_many(array.array("q", [1, 2, 1]))
     /// 2
     #[pyo3(signature = (keys, /, *, threads=Number(1)), text_signature = "($self, keys, /, *, threads=1)")]
-    fn add_many(&self, keys: &Bound<'_, PyAny>, threads: Number<usize>) -> PyResult<usize> {
+    fn add_many(&self, keys: &Bound<'_, PyAny>, #[pyo3(from_py_with = arguments::threads)] threads: Number<usize>) -> PyResult<usize> {
         Ok(self.many(keys, threads.0, Task::Add)?.0)
     }
 
@@ -405,7 +405,7 @@ impl Filter {
     fn add_new<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
-        threads: Number<usize>,
+        #[pyo3(from_py_with = arguments::threads)] threads: Number<usize>,
         as_arrow: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         flags(self.many(keys, threads.0, Task::AddNew)?.1, as_arrow)
@@ -421,7 +421,7 @@ impl Filter {
     fn contains_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
-        threads: Number<usize>,
+        #[pyo3(from_py_with = arguments::threads)] threads: Number<usize>,
         as_arrow: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         flags(self.many(keys, threads.0, Task::Contains)?.1, as_arrow)

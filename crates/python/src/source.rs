@@ -287,7 +287,7 @@ fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
     let kind = py
         .import("pandas.api.types")?
         .call_method("infer_dtype", (values,), Some(&options))?;
-    Ok(!matches!(kind.extract::<String>()?.as_str(), "string" | "bytes" | "empty"))
+    Ok(!matches!(kind.extract::<String>()?.as_str(), "string" | "bytes" | "boolean" | "empty"))
 }
 
 /// The objects that a function makes keys of: values, or the tuples of rows. A row of one column is

@@ -239,7 +239,7 @@ def test_what_does_not_fit_is_refused():
 
 @pytest.mark.parametrize("call, error, message", [
     (lambda: FilterBank(0, 10), ValueError, "0 columns are not in 1 to"),
-    (lambda: FilterBank(-1, 10), ValueError, "^-1: an integer from 0"),
+    (lambda: FilterBank(-1, 10), ValueError, "^columns=-1: an integer from 0"),
     (lambda: FilterBank(2**64 - 1, 10), ValueError, "18446744073709551615 columns are not in 1 to"),
     (lambda: FilterBank(10**9, 10**9), MemoryError, "bytes failed"),
     (lambda: FilterBank(10**15, 10**15), MemoryError, "bytes failed"),
@@ -251,7 +251,7 @@ def test_what_does_not_fit_is_refused():
     (lambda: FilterBank(64, 10, hasher="sha256"), ValueError, 'hasher="sha256": "murmur3"'),
     (lambda: FilterBank(64, 10, seed=1, secret=True), ValueError, "seed and secret exclude"),
     (lambda: FilterBank(64, 10).add(64, 1), ValueError, "column 64 is not below the bank's 64 columns"),
-    (lambda: FilterBank(64, 10).add(-1, 1), ValueError, "^-1: an integer from 0"),
+    (lambda: FilterBank(64, 10).add(-1, 1), ValueError, "^column=-1: an integer from 0"),
     (lambda: FilterBank(64, 10).add("a", 1), TypeError, "str"),
     (lambda: FilterBank(64, 10).add(1, {}), TypeError, "takes int"),
     (lambda: FilterBank(64, 10).add_many(64, [1]), ValueError, "column 64 is not below"),

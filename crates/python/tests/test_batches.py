@@ -263,6 +263,12 @@ def test_answers_as_a_bitmap_are_those_of_numpy(count):
             found[i]
     new = f.add_new(numpy.arange(count), as_arrow=True)
     assert list(new) == [not answer for answer in expected]
+    array = numpy.asarray(found)
+    assert array.dtype == bool and array.tolist() == expected and array.shape == (count,)
+    assert numpy.asarray(found, "i8").tolist() == expected and (array & ~numpy.asarray(new)).tolist() == expected
+    if numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0":
+        with pytest.raises(ValueError, match="needs a copy"):
+            numpy.asarray(found, copy=False)
 
 
 # Arrow

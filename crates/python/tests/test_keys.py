@@ -10,7 +10,19 @@ import uuid
 
 import pytest
 
-from lanebloom import BloomFilter, GuavaBloomFilter, SparkBloomFilter, SplitBlockBloomFilter, key_bytes
+from lanebloom import (
+    Bitmap,
+    BloomFilter,
+    CuckooFilter,
+    FilterBank,
+    GuavaBloomFilter,
+    ScalableBloomFilter,
+    SparkBloomFilter,
+    SplitBlockBloomFilter,
+    StaticFilter,
+    WindowedBloomFilter,
+    key_bytes,
+)
 
 UTC = datetime.timezone.utc
 
@@ -240,3 +252,42 @@ def test_sparks_filter_has_the_keys_of_spark():
         with pytest.raises(ValueError, match=f"^{bad}: "):
             f.add(bad)
     assert f.approx_len == 5
+
+
+def test_an_error_names_the_argument():
+    f, bank = BloomFilter(9), FilterBank(64, 9)
+    for call, name in [
+        (lambda value: BloomFilter(value), "expected"),
+        (lambda value: BloomFilter(9, seed=value), "seed"),
+        (lambda value: ScalableBloomFilter(value), "expected"),
+        (lambda value: WindowedBloomFilter(value), "expected"),
+        (lambda value: WindowedBloomFilter(9, generations=value), "generations"),
+        (lambda value: CuckooFilter(value), "expected"),
+        (lambda value: StaticFilter([1], threads=value), "threads"),
+        (lambda value: Bitmap(value), "bound"),
+        (lambda value: GuavaBloomFilter(value), "expected"),
+        (lambda value: SparkBloomFilter(value), "expected"),
+        (lambda value: SplitBlockBloomFilter(value), "expected"),
+        (lambda value: FilterBank(value, 9), "columns"),
+        (lambda value: FilterBank(9, value), "expected"),
+        (lambda value: bank.add(value, 1), "column"),
+        (lambda value: bank.which_many([1], threads=value), "threads"),
+        (lambda value: f.add_many([1], threads=value), "threads"),
+        (lambda value: f.add_new([1], threads=value), "threads"),
+        (lambda value: f.contains_many([1], threads=value), "threads"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{name}=-1: an integer from 0 to "):
+            call(-1)
+        with pytest.raises(TypeError, match=f"^{name}=1000000.0: an integer, not a value of type float"):
+            call(1e6)
+
+
+def test_filters_without_a_union_say_what_to_do():
+    c = CuckooFilter(9)
+    for call in c.__or__, c.__ior__, c.update:
+        with pytest.raises(TypeError, match="two cuckoo filters have no union: add the keys of both to one filter"):
+            call(CuckooFilter(9))
+    s = StaticFilter([1])
+    for call in s.__or__, s.__ior__, s.update:
+        with pytest.raises(TypeError, match="two static filters have no union: make a new one"):
+            call(s)

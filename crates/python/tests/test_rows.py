@@ -151,9 +151,9 @@ def test_rows_with_nulls_are_different_keys_from_every_producer(by):
 def test_rows_with_nulls_are_different_keys_in_every_class(name, by):
     make = {**CLASSES, **FOREIGN}[name]
     for kinds in zip(PLAIN, PLAIN[1:] + PLAIN[:1], PLAIN[2:] + PLAIN[:2]):
-        # pandas makes floats of integers with nulls, which are other keys there.
+        # pandas makes floats of integers with nulls, and NaN of nulls, which are other keys there.
         if by in ("pandas", "pandas of objects") and name in FOREIGN:
-            kinds = [kind.replace("int64", "bool") for kind in kinds]
+            kinds = [kind.replace("int64", "bool").replace("double", "string") for kind in kinds]
         rows = list(itertools.product(*(COLUMNS[kind] for kind in kinds)))
         if name == "CuckooFilter":
             rows = rows[:30]
@@ -310,7 +310,7 @@ def test_a_function_is_given_the_tuple_of_each_row(by):
             # Whose null of a text is NaN.
             given = [tuple(None if value != value else value for value in row) for row in given]
         assert given == rows and all(type(row) is tuple for row in given)
-        assert rows[0] in f and f.contains_many(rows[:1]).all() and "1.50" in BloomFilter.from_bytes(f.to_bytes()) if by == "x" else rows[0] in f
+        assert rows[0] in f and f.contains_many(rows[:1]).all()
         assert f.contains_many(FRAMES[by](prices())).all()
         assert ("id", "price") not in f and ("a", decimal.Decimal("1.5")) not in f
 
@@ -344,7 +344,7 @@ def test_objects_in_a_frame_of_pandas_are_taken_value_by_value():
         [ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("::1"), None],
         [uuid.UUID(int=1), "a", b"b"],
         [decimal.Decimal("0.10"), decimal.Decimal("1E+30"), decimal.Decimal("NaN")],
-        [(1, None), (None, 1), "a"],
+        [(1, None), (None, 1), (0, 0)],
         [b"a", "b", None],
         ["a", None, float("nan")],
     ]:

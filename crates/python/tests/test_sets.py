@@ -193,8 +193,8 @@ def test_the_repr_has_the_figures(make):
 
 
 BAD = [
-    (lambda: BloomFilter(-1), ValueError, r"^-1: an integer from 0 to 18446744073709551615"),
-    (lambda: BloomFilter(2**64), ValueError, "^18446744073709551616: an integer from 0 to"),
+    (lambda: BloomFilter(-1), ValueError, r"^expected=-1: an integer from 0 to 18446744073709551615"),
+    (lambda: BloomFilter(2**64), ValueError, "^expected=18446744073709551616: an integer from 0 to"),
     (lambda: BloomFilter("9"), TypeError, "str"),
     (lambda: BloomFilter(1.5), TypeError, "float"),
     (lambda: BloomFilter(10**18), MemoryError, "bytes failed"),
@@ -202,8 +202,8 @@ BAD = [
     (lambda: BloomFilter(9, 1), ValueError, "rate 1 is not between 0 and 1"),
     (lambda: BloomFilter(9, float("nan")), ValueError, "rate NaN is not"),
     (lambda: BloomFilter(9, 1e-300), ValueError, "1e-300 .*limit of 128 bits"),
-    (lambda: BloomFilter(9, seed=-1), ValueError, "^-1: an integer from 0 to 4294967295"),
-    (lambda: BloomFilter(9, seed=2**32), ValueError, "^4294967296: an integer from 0 to 4294967295"),
+    (lambda: BloomFilter(9, seed=-1), ValueError, "^seed=-1: an integer from 0 to 4294967295"),
+    (lambda: BloomFilter(9, seed=2**32), ValueError, "^seed=4294967296: an integer from 0 to 4294967295"),
     (lambda: BloomFilter(9, secret=b"ab"), ValueError, "a secret of 2 bytes: it has 16"),
     (lambda: BloomFilter(9, secret="a" * 16), TypeError, "a secret is bytes"),
     (lambda: BloomFilter(9).add_many([], threads=0), ValueError, "threads=0: from 1 to 1024"),

@@ -119,7 +119,7 @@ def test_nothing_is_added():
     for call in adds:
         with pytest.raises(TypeError, match="takes no keys: make a new one of all keys"):
             call()
-    for call in [lambda: f | f, lambda: f & f, lambda: f.update(f), lambda: f.issubset(f)]:
+    for call in [lambda: f & f, lambda: f.issubset(f)]:
         with pytest.raises(TypeError, match="this class may not have it"):
             call()
     with pytest.raises(TypeError, match="unhashable"):

@@ -27,7 +27,7 @@ class ArrowAnswers:
     """Answers as a bitmap: an Arrow array of truth values, without a copy.
 
     pyarrow.array(answers) and polars.Series(answers) read it, as does whatever else speaks Arrow's
-    C interface. Without such a library it is a sequence.
+    C interface; numpy.asarray(answers) copies it. Without such a library it is a sequence.
 
     >>> f = BloomFilter(1000)
     >>> f.update(["a"])
@@ -37,6 +37,7 @@ class ArrowAnswers:
     """
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> npt.NDArray[Any]: ...
     def __len__(self) -> int: ...
     def __getitem__(self, i: int, /) -> bool: ...
     def __iter__(self) -> Iterator[bool]: ...

@@ -42,9 +42,9 @@ impl BloomFilter {
     #[new]
     #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
-        expected: Number<usize>,
+        #[pyo3(from_py_with = arguments::expected)] expected: Number<usize>,
         rate: f64,
-        seed: Number<u32>,
+        #[pyo3(from_py_with = arguments::seed)] seed: Number<u32>,
         secret: Secret,
         hasher: &str,
         key: Option<Py<PyAny>>,
@@ -82,10 +82,10 @@ impl ScalableBloomFilter {
     #[new]
     #[pyo3(signature = (expected=Number(10_000), rate=0.01, *, max_bytes=None, seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
-        expected: Number<usize>,
+        #[pyo3(from_py_with = arguments::expected)] expected: Number<usize>,
         rate: f64,
         max_bytes: Option<Number<usize>>,
-        seed: Number<u32>,
+        #[pyo3(from_py_with = arguments::seed)] seed: Number<u32>,
         secret: Secret,
         hasher: &str,
         key: Option<Py<PyAny>>,
@@ -107,11 +107,11 @@ impl WindowedBloomFilter {
     #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
     #[pyo3(signature = (expected, rate=0.01, *, window=None, generations=Number(4), seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
-        expected: Number<usize>,
+        #[pyo3(from_py_with = arguments::expected)] expected: Number<usize>,
         rate: f64,
         window: Option<Span>,
-        generations: Number<usize>,
-        seed: Number<u32>,
+        #[pyo3(from_py_with = arguments::generations)] generations: Number<usize>,
+        #[pyo3(from_py_with = arguments::seed)] seed: Number<u32>,
         secret: Secret,
         hasher: &str,
         key: Option<Py<PyAny>>,
@@ -158,9 +158,9 @@ impl Cuckoo {
     #[new]
     #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
-        expected: Number<usize>,
+        #[pyo3(from_py_with = arguments::expected)] expected: Number<usize>,
         rate: f64,
-        seed: Number<u32>,
+        #[pyo3(from_py_with = arguments::seed)] seed: Number<u32>,
         secret: Secret,
         hasher: &str,
         key: Option<Py<PyAny>>,
@@ -210,8 +210,8 @@ impl StaticFilter {
         keys: &Bound<'_, PyAny>,
         rate: Option<f64>,
         bits: Option<Number<usize>>,
-        threads: Number<usize>,
-        seed: Number<u32>,
+        #[pyo3(from_py_with = arguments::threads)] threads: Number<usize>,
+        #[pyo3(from_py_with = arguments::seed)] seed: Number<u32>,
         secret: Secret,
         hasher: &str,
         key: Option<Py<PyAny>>,
@@ -266,7 +266,7 @@ impl Bitmap {
 impl Bitmap {
     #[new]
     #[pyo3(signature = (bound, *, key=None))]
-    fn new(bound: Number<u64>, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
+    fn new(#[pyo3(from_py_with = arguments::bound)] bound: Number<u64>, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
         let filter = ConcurrentBitmap::new(bound.0);
         parts(filter.map(AnyFilter::Bitmap).map(Any::Own), key, Self)
     }
@@ -334,7 +334,7 @@ impl GuavaBloomFilter {
     #[new]
     #[pyo3(signature = (expected, rate=0.03, *, int_bytes=IntBytes(8), key=None), text_signature = "(expected, rate=0.03, *, int_bytes=8, key=None)")]
     fn new(
-        expected: Number<usize>,
+        #[pyo3(from_py_with = arguments::expected)] expected: Number<usize>,
         rate: f64,
         int_bytes: IntBytes,
         key: Option<Py<PyAny>>,
@@ -382,7 +382,7 @@ impl SparkBloomFilter {
     #[new]
     #[pyo3(signature = (expected, rate=0.03, *, version=Number(2), seed=Number(0), key=None), text_signature = "(expected, rate=0.03, *, version=2, seed=0, key=None)")]
     fn new(
-        expected: Number<usize>,
+        #[pyo3(from_py_with = arguments::expected)] expected: Number<usize>,
         rate: f64,
         version: Number<u32>,
         seed: Number<i32>,
@@ -443,7 +443,7 @@ impl SplitBlockBloomFilter {
     #[new]
     #[pyo3(signature = (expected, rate=0.01, *, int_bytes=IntBytes(8), key=None), text_signature = "(expected, rate=0.01, *, int_bytes=8, key=None)")]
     fn new(
-        expected: Number<usize>,
+        #[pyo3(from_py_with = arguments::expected)] expected: Number<usize>,
         rate: f64,
         int_bytes: IntBytes,
         key: Option<Py<PyAny>>,
