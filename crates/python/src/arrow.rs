@@ -581,7 +581,11 @@ unsafe fn metadata<'a>(schema: &'a Schema, name: &str) -> Option<&'a str> {
 ///
 /// The schema is one of the interface.
 unsafe fn children(schema: &Schema) -> impl Iterator<Item = &Schema> {
-    let len = if schema.children.is_null() { 0 } else { schema.children_len };
+    let len = if schema.children.is_null() {
+        0
+    } else {
+        schema.children_len
+    };
     // SAFETY: there are this many, and they live as long as the schema.
     (0..usize::try_from(len).unwrap_or(0)).map(|i| unsafe { &**schema.children.add(i) })
 }
@@ -612,7 +616,12 @@ unsafe fn find<'a>(schema: &'a Schema, is: &dyn Fn(&str) -> bool) -> Option<&'a 
 unsafe fn refuse_type(of: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<()> {
     let id: String = of.getattr("id")?.extract()?;
     // SAFETY: the caller's promise.
-    let (name, is_uuid) = unsafe { (name(schema), metadata(schema, "ARROW:extension:name") == Some("arrow.uuid")) };
+    let (name, is_uuid) = unsafe {
+        (
+            name(schema),
+            metadata(schema, "ARROW:extension:name") == Some("arrow.uuid"),
+        )
+    };
     let advice = match id.as_str() {
         "uuid" if !is_uuid => "SET arrow_lossless_conversion = true, or CAST(x AS VARCHAR) if the texts are the keys",
         "bit" | "bignum" | "varint" | "uhugeint" | "variant" => "CAST(x AS VARCHAR)",

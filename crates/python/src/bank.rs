@@ -254,7 +254,11 @@ impl FilterBank {
     ///
     /// It takes longer than to add it to a BloomFilter. Where all keys of a column are at hand,
     /// fill a BloomFilter and push it.
-    fn add(&self, #[pyo3(from_py_with = arguments::column)] column: Number<usize>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn add(
+        &self,
+        #[pyo3(from_py_with = arguments::column)] column: Number<usize>,
+        key: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
         let hash = self.hash(key)?;
         self.with(key.py(), |bank| bank.insert_hash(column.0, hash))
             .map_err(refused)
@@ -269,7 +273,12 @@ impl FilterBank {
     /// >>> bank.add_many(7, ["ann", "bob", "ann"])
     /// 2
     #[pyo3(signature = (column, keys, /, *, threads=Number(1)), text_signature = "($self, column, keys, /, *, threads=1)")]
-    fn add_many(&self, #[pyo3(from_py_with = arguments::column)] column: Number<usize>, keys: &Bound<'_, PyAny>, #[pyo3(from_py_with = arguments::threads)] threads: Number<usize>) -> PyResult<usize> {
+    fn add_many(
+        &self,
+        #[pyo3(from_py_with = arguments::column)] column: Number<usize>,
+        keys: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = arguments::threads)] threads: Number<usize>,
+    ) -> PyResult<usize> {
         let py = keys.py();
         self.check(py, column.0)?;
         let hashes = hashes(self.hasher, self.key.as_ref(), keys, threads.0)?;
@@ -401,7 +410,11 @@ impl FilterBank {
     }
 
     /// Whether a column may have a key.
-    fn contains(&self, #[pyo3(from_py_with = arguments::column)] column: Number<usize>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn contains(
+        &self,
+        #[pyo3(from_py_with = arguments::column)] column: Number<usize>,
+        key: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
         self.check(key.py(), column.0)?;
         let hash = self.hash(key)?;
         Ok(self.with(key.py(), |bank| bank.contains_hash(column.0, hash)))
@@ -414,7 +427,11 @@ impl FilterBank {
     /// >>> file = bank.to_filter(0)
     /// >>> file.add("ann"), bank.push(file), bank.to_filter(0) == file
     /// (True, 0, True)
-    fn to_filter(&self, py: Python<'_>, #[pyo3(from_py_with = arguments::column)] column: Number<usize>) -> PyResult<Py<PyAny>> {
+    fn to_filter(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::column)] column: Number<usize>,
+    ) -> PyResult<Py<PyAny>> {
         let filter = py.detach(|| self.shared().to_filter(column.0)).map_err(refused)?;
         Filter::new(Any::Own(AnyFilter::Bloom(filter)), self.key(py)).into_object(py)
     }

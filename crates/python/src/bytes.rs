@@ -43,9 +43,9 @@ const NULLS: [u8; 8] = *b"\xffnulls\xff\xff";
 /// parts are there. The parts are then read from the front: one of fixed length has that length,
 /// another one has its length before it, and the last one has the rest.
 ///
-/// Numbers of more than 8 bytes stand in columns of shorter ones, and so do IPv6 addresses beside
-/// IPv4: there a row that has the length itself as a number, and more digits that fit, is a
-/// coincidence.
+/// Two forms stand in one column where numbers of more than 8 bytes stand beside others, and IPv6
+/// addresses beside IPv4. Such rows meet by a coincidence, as a double meets an integer: one column
+/// would have to hold the other one's length, or its first bytes, as a value.
 pub(crate) fn write_row<E>(
     parts: usize,
     out: &mut Vec<u8>,
@@ -223,7 +223,11 @@ fn divide(words: &mut Vec<u64>, by: u64) -> bool {
     let step = |rest: u64, word: u64| {
         let value = u128::from(rest) << 64 | u128::from(word);
         // One word is most of them.
-        if rest == 0 { (word / by, word % by) } else { ((value / u128::from(by)) as u64, (value % u128::from(by)) as u64) }
+        if rest == 0 {
+            (word / by, word % by)
+        } else {
+            ((value / u128::from(by)) as u64, (value % u128::from(by)) as u64)
+        }
     };
     if words.iter().rev().fold(0, |rest, &word| step(rest, word).1) != 0 {
         return false;

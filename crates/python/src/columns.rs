@@ -1,9 +1,7 @@
 //! Arrays in memory as columns of keys: the layouts of numpy and Arrow, without their libraries.
 //! `numpy.rs` and `arrow.rs` make columns, `task.rs` asks for their hashes.
 
-use crate::bytes::{
-    Encoding, NONE, Written, float, half, negate, time_bytes, write_decimal, write_float, write_row,
-};
+use crate::bytes::{Encoding, NONE, Written, float, half, negate, time_bytes, write_decimal, write_float, write_row};
 use crate::engine::{Keys, NOT_SPARKS};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -102,6 +100,28 @@ pub(crate) struct Column<'a> {
 
 fn bit(bits: &[u8], i: usize) -> bool {
     bits[i / 8] >> (i % 8) & 1 != 0
+}
+
+/// Writes the decimal of these bytes in two's complement. (Within `Column::write` it would cost every
+/// row of other columns some time.)
+#[inline(never)]
+fn decimal(bytes: &[u8], scale: i64, out: &mut Vec<u8>) -> Written {
+    let mut value = [0; 32];
+    let value = &mut value[..bytes.len()];
+    value.copy_from_slice(bytes);
+    if cfg!(target_endian = "big") {
+        value.reverse();
+    }
+    let is_negative = value.last().is_some_and(|byte| byte >> 7 == 1);
+    if is_negative {
+        negate(value);
+    }
+    let words = value.chunks(8).map(|part| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        u64::from_le_bytes(word)
+    });
+    write_decimal(is_negative, words.collect(), scale, out)
 }
 
 impl<'a> Column<'a> {
@@ -332,20 +352,7 @@ impl<'a> Column<'a> {
                     write_row::<Infallible>(columns.len(), out, |c, out| Ok(columns[c].write(i, encoding, out)));
                 return written;
             }
-            Values::Decimals(bytes, width, scale) => {
-                let mut value = [0; 32];
-                let value = &mut value[..(*width).max(8)];
-                value[..*width].copy_from_slice(&bytes[i * width..][..*width]);
-                if cfg!(target_endian = "big") {
-                    value[..*width].reverse();
-                }
-                let is_negative = value[width - 1] >> 7 == 1;
-                if is_negative {
-                    negate(&mut value[..*width]);
-                }
-                let words = value.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
-                return write_decimal(is_negative, words.collect(), *scale, out);
-            }
+            Values::Decimals(bytes, width, scale) => return decimal(&bytes[i * width..][..*width], *scale, out),
             _ if self.has_slices() => {
                 out.extend_from_slice(self.slice(i));
                 if !matches!(self.values, Values::Uuids(_)) {

@@ -3,7 +3,10 @@
 //! The bytes are those of the Rust crate's funnels, so a filter that a Rust program filled has the
 //! same keys here. README.md has the table.
 
-use crate::bytes::{Encoding, DECIMALS, MOST_DIGITS, NONE, Written, large_len, time_bytes, words_of, write_decimal, write_float, write_row};
+use crate::bytes::{
+    DECIMALS, Encoding, MOST_DIGITS, NONE, Written, large_len, time_bytes, words_of, write_decimal, write_float,
+    write_row,
+};
 use crate::engine::NOT_SPARKS;
 use crate::ffi::{self, Buffer, Quick};
 use crate::numpy;
@@ -190,7 +193,10 @@ fn decimal(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> 
     let parts = object.call_method0(intern!(py, "as_tuple"))?;
     let (sign, digits, exponent): (u8, Bound<'_, PyTuple>, i64) = parts.extract()?;
     let len = digits.len() as i64;
-    let digits = digits.iter().map(|digit| digit.extract()).collect::<PyResult<Vec<u8>>>()?;
+    let digits = digits
+        .iter()
+        .map(|digit| digit.extract())
+        .collect::<PyResult<Vec<u8>>>()?;
     let is_zero = digits.iter().all(|&digit| digit == 0);
     if len > MOST_DIGITS || !is_zero && exponent.saturating_add(len) > MOST_DIGITS {
         return Err(PyValueError::new_err(format!(
@@ -198,7 +204,12 @@ fn decimal(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> 
              {MOST_DIGITS} before the point"
         )));
     }
-    Ok(write_decimal(sign == 1, words_of(&digits), exponent.saturating_neg(), out))
+    Ok(write_decimal(
+        sign == 1,
+        words_of(&digits),
+        exponent.saturating_neg(),
+        out,
+    ))
 }
 
 /// The parts one after another.
@@ -208,7 +219,9 @@ fn write_tuple(tuple: &Bound<'_, PyTuple>, encoding: Encoding, out: &mut Vec<u8>
             "a key of tuples within tuples, more than {DEEPEST} deep"
         )));
     }
-    write_row(tuple.len(), out, |i, out| write(&tuple.get_item(i)?, encoding, out, depth + 1))
+    write_row(tuple.len(), out, |i, out| {
+        write(&tuple.get_item(i)?, encoding, out, depth + 1)
+    })
 }
 
 /// The types that are known by their names.

@@ -287,7 +287,10 @@ fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
     let kind = py
         .import("pandas.api.types")?
         .call_method("infer_dtype", (values,), Some(&options))?;
-    Ok(!matches!(kind.extract::<String>()?.as_str(), "string" | "bytes" | "boolean" | "empty"))
+    Ok(!matches!(
+        kind.extract::<String>()?.as_str(),
+        "string" | "bytes" | "boolean" | "empty"
+    ))
 }
 
 /// The objects that a function makes keys of: values, or the tuples of rows. A row of one column is
@@ -348,7 +351,9 @@ fn of_arrow<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
         return map.call1((as_py, table)).map(Source::Items);
     }
     let columns = table.getattr("columns")?.try_iter()?;
-    let columns = columns.map(|column| map.call1((&as_py, column?))).collect::<PyResult<Vec<_>>>()?;
+    let columns = columns
+        .map(|column| map.call1((&as_py, column?)))
+        .collect::<PyResult<Vec<_>>>()?;
     match &columns[..] {
         [column] => Ok(Source::Items(column.clone())),
         columns => {

@@ -2,12 +2,15 @@
 
 import ast
 import datetime
+import decimal
 import doctest
+import importlib
 import inspect
 import os
 import pathlib
 import pydoc
 import sys
+import uuid
 
 import pytest
 
@@ -136,11 +139,63 @@ def test_the_table_of_arrays():
         assert f.add_many(array) == len(keys)
         assert all(key in f for key in keys), (array, keys)
         assert "another" not in f
+    are_on_the_page("| in an array | key |", rows)
+
+
+def are_on_the_page(head, rows):
     root = os.environ.get("LANEBLOOM_ROOT")
     if root is None:
         pytest.skip("without LANEBLOOM_ROOT, the page is not there")
     page = (pathlib.Path(root) / "crates/python/README.md").read_text(encoding="utf-8")
-    table = page.split("| in an array | key |")[1].split("\n\n")[0].splitlines()[2:]
+    table = page.split(head)[1].split("\n\n")[0].splitlines()[2:]
     assert len(table) == len(rows)
     for line, start in zip(table, rows):
         assert line.startswith(f"| {start}")
+
+
+def test_the_table_of_columns():
+    pa = pytest.importorskip("pyarrow")
+    day, moment, one = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2, 3), uuid.UUID(int=5)
+    price = decimal.Decimal("19.99")
+    extension = pa.ExtensionArray.from_storage
+    rows = {
+        "integers, floats": [
+            *((pa.array([value]), [value]) for value in (7, 0.5, True, "a", b"a", day, moment)),
+            (pa.array([0.5], pa.float16()), [0.5]), (pa.array([one], pa.uuid()), [one]), (extension(pa.json_(), pa.array(["{}"])), ["{}"]),
+        ],
+        "decimals": [(pa.array([price, decimal.Decimal(3)]), [price, 3])],
+        "dictionaries": [(pa.array(["a", None]).dictionary_encode(), ["a", None]), (pa.DictionaryArray.from_arrays([3], ["a"], safe=False), ValueError)],
+        "structs": [(pa.table({"a": [1, None], "b": pa.array([b"xy", b"zz"], pa.binary(2))}), [(1, b"xy"), (None, b"zz")])],
+        "objects in a frame": [],
+        "null, NaN": [(pa.array([None, 1.5]), [None, 1.5]), (pa.array([float("nan"), 1.5]), [None, 1.5])],
+        "times of a day": [(pa.array([value]), TypeError) for value in (moment.time(), moment - moment, [1])],
+        "polars: `Object`": [],
+        "DuckDB: `UUID`": [],
+        "Arrow: extension types": [(extension(pa.opaque(pa.int8(), "t", "v"), pa.array([1], pa.int8())), TypeError)],
+    }
+    if pd := optional("pandas"):
+        rows["objects in a frame"] += [(pd.DataFrame({"x": pd.Series([day, moment], dtype=object), "n": [1, 2]}), [(day, 1), (moment, 2)])]
+        rows["Arrow: extension types"] += [(pd.Series(pd.period_range("2024", periods=2, freq="M")), TypeError)]
+    if pl := optional("polars"):
+        rows["decimals"] += [(pl.Series([5], dtype=pl.Int128), [5])]
+        rows["polars: `Object`"] += [(pl.Series([one]), TypeError), (pl.LazyFrame({"a": [1]}), TypeError)]
+    if duckdb := optional("duckdb"):
+        rows["decimals"] += [(duckdb.sql("select sum(1)"), [1])]
+        rows["DuckDB: `UUID`"] += [(duckdb.sql(f"select {sql}"), TypeError) for sql in ("uuid()", "'01'::bit", "1::bignum", "1::uhugeint")]
+    for column, keys in (case for cases in rows.values() for case in cases):
+        f = lanebloom.BloomFilter(1000, 1e-9)
+        if not isinstance(keys, list):
+            with pytest.raises(keys):
+                f.add_many(column)
+            continue
+        assert f.add_many(column) == len(keys)
+        assert all(key in f for key in keys), (column, keys)
+        assert "another" not in f
+    are_on_the_page("| in a column | key |", rows)
+
+
+def optional(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None

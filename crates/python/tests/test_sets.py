@@ -168,7 +168,7 @@ def test_filters_that_do_not_go_together():
     with pytest.raises(TypeError, match="set is not a filter"):
         f |= {1}
     a, b = CuckooFilter(9), CuckooFilter(9)
-    with pytest.raises(TypeError, match="one class"):
+    with pytest.raises(TypeError, match="two cuckoo filters have no union"):
         a | b
 
 

@@ -202,10 +202,11 @@ class BloomFilter(_Compared):
     secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
     hasher:   "murmur3", which every language has; "fast", in half the time; or "prehashed": keys
               are hashes of yours, integers from -2**63 to 2**64 - 1, and all 64 bits must vary.
-    key:      a function that makes a key of an object, for objects of other types.
+    key:      a function that makes a key of an object, for objects of other types. For a frame or a
+              table it is given the tuple of each row, or the value if there is one column.
 
-    Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
-    numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a
+    Keys are int, str, bytes, float, Decimal, bool, None, tuple, UUID, datetime, date, IP addresses
+    and numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a
     str and its UTF-8 are one too. None, NaN and every null of an array or a frame are one key.
 
     >>> from lanebloom import BloomFilter

@@ -266,7 +266,10 @@ impl Bitmap {
 impl Bitmap {
     #[new]
     #[pyo3(signature = (bound, *, key=None))]
-    fn new(#[pyo3(from_py_with = arguments::bound)] bound: Number<u64>, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
+    fn new(
+        #[pyo3(from_py_with = arguments::bound)] bound: Number<u64>,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
         let filter = ConcurrentBitmap::new(bound.0);
         parts(filter.map(AnyFilter::Bitmap).map(Any::Own), key, Self)
     }
