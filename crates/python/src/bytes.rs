@@ -252,8 +252,8 @@ pub(crate) fn half(bits: u16) -> f64 {
     let (exponent, fraction) = (u64::from(bits >> 10 & 31), u64::from(bits & 1023));
     let value = match exponent {
         0 => fraction as f64 / f64::from(1 << 24),
-        31 => f64::from_bits(0x7ff << 52 | fraction << 42),
-        _ => f64::from_bits(exponent + 1023 - 15 << 52 | fraction << 42),
+        31 => f64::from_bits((0x7ff << 52) | fraction << 42),
+        _ => f64::from_bits((exponent + 1023 - 15) << 52 | fraction << 42),
     };
     if bits >> 15 == 1 { -value } else { value }
 }
