@@ -9,6 +9,7 @@ use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, Murmur3, Statistics};
 use lanebloom_files::identity::regular;
 use lanebloom_files::input::{self, is_stdin};
+use lanebloom_files::unfinished::{self, is_unfinished};
 use lanebloom_formats::GuavaBloom;
 use std::io::{self, BufReader, Cursor, Read, Write};
 use std::path::Path;
@@ -42,6 +43,9 @@ impl FilterFile {
     /// Reads a file, or stdin if the path is `-`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let name = input::name(path);
+        if is_unfinished(path) {
+            bail!("cannot read {name}: {}", unfinished::REFUSED);
+        }
         let (bytes, content) = read(path).with_context(|| name.clone())?;
         Ok(Self { name, bytes, content })
     }

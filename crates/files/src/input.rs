@@ -171,8 +171,9 @@ impl Input {
             Self::Part(part) => {
                 let (file, start) = part.open()?;
                 let progress = Arc::clone(progress);
-                let file = At { file, at: start };
-                Ok(Box::new(Counted { file, progress }.take(part.len)))
+                let end = start + part.len;
+                let file = At { file, at: start, end };
+                Ok(Box::new(Counted { file, progress }))
             }
         }
     }
@@ -338,6 +339,7 @@ impl<C: Cut> Reader<C> {
                     len += 1;
                 }
             }
+            self.cutter.lines().check_start(&buffer[..len])?;
             let whole = self.cutter.cut(&buffer[..len], is_end, &mut chunk.records)?;
             if whole.end > 0 {
                 // A pipe may yield fewer bytes than requested. Its records do not wait for more.

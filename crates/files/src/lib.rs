@@ -4,9 +4,9 @@
 //!
 //! [`args`] has the options that both commands have. [`input`] yields chunks of whole records.
 //! [`pipeline`] gives them to threads, and then, in order, to a stage. [`output`] replaces files as
-//! a whole. [`claims`] finds a file that has two roles in a run before anything is written.
-//! [`state_file`] keeps a filter from one run to the next, and [`journal`] what its hashes mean.
-//! [`json`] finds a value in a line.
+//! a whole, and [`unfinished`] knows them until they are whole. [`claims`] finds a file that has
+//! two roles in a run before anything is written. [`state_file`] keeps a filter from one run to the
+//! next, and [`journal`] what its hashes mean. [`json`] finds a value in a line.
 
 // Not `forbid`, since the macro of ctor allows itself its own.
 #![deny(unsafe_code)]
@@ -26,6 +26,7 @@ pub mod seen;
 pub mod state_file;
 pub mod stdout;
 pub mod summary;
+pub mod unfinished;
 mod xattrs;
 
 use std::io::{self, Write};
@@ -40,6 +41,7 @@ pub fn exit(program: &str, result: anyhow::Result<ExitCode>) -> ExitCode {
         Ok(code) => return code,
         Err(error) => error,
     };
+    unfinished::wait_for_signal();
     if error.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe) {
         return CLOSED.into();
     }
@@ -47,7 +49,17 @@ pub fn exit(program: &str, result: anyhow::Result<ExitCode>) -> ExitCode {
     2.into()
 }
 
-/// Writes a line to stderr. If that fails, the output and the exit status still tell the result.
+/// Writes a line to stderr, without the control characters that names of files may have. If that
+/// fails, the output and the exit status still tell the result.
 pub fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let is_plain = |letter: char| !letter.is_control() || matches!(letter, '\n' | '\t');
+    let mut plain = String::with_capacity(line.len());
+    for letter in line.chars() {
+        if is_plain(letter) {
+            plain.push(letter);
+        } else {
+            plain.extend(letter.escape_default());
+        }
+    }
+    let _ = writeln!(io::stderr(), "{plain}");
 }

@@ -2,9 +2,9 @@
 
 use crate::claims::{Claims, OUTPUT};
 use crate::input::{Files, Stamp, is_compressed, is_stdin, no_text};
+use crate::unfinished::replace_file;
 use crate::{stdout, xattrs};
 use anyhow::{Context, Result, bail};
-use lanebloom::codec::replace_file;
 use std::collections::HashSet;
 use std::env;
 use std::fs::{self, File};
@@ -119,13 +119,7 @@ impl Output {
 /// The file that a path names. A link stays, and its target is replaced. Fails if that could not
 /// be.
 pub fn target(path: &Path) -> Result<PathBuf> {
-    let path = match (fs::canonicalize(path), fs::read_link(path)) {
-        // A link to a file that is not there yet. (A circle of links is another error.)
-        (Err(error), Ok(link)) if error.kind() == ErrorKind::NotFound => return target(&path.with_file_name(link)),
-        (Err(error), _) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-        (canonical, _) => canonical?,
-    };
-    match fs::metadata(&path) {
+    match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         other => {
             let metadata = other?;
@@ -133,10 +127,19 @@ pub fn target(path: &Path) -> Result<PathBuf> {
                 bail!("it is a directory");
             }
             if !metadata.is_file() {
-                bail!("it is not a regular file");
+                bail!("it is not a regular file; `-` writes to stdout");
+            }
+            if let Some(reason) = stdout::is_open_as(path) {
+                bail!(reason);
             }
         }
     }
+    let path = match (fs::canonicalize(path), fs::read_link(path)) {
+        // A link to a file that is not there yet. (A circle of links is another error.)
+        (Err(error), Ok(link)) if error.kind() == ErrorKind::NotFound => return target(&path.with_file_name(link)),
+        (Err(error), _) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        (canonical, _) => canonical?,
+    };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).context("no file can be created in its folder")?;
     Ok(path)

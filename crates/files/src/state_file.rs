@@ -7,10 +7,9 @@ use crate::output;
 use crate::positioned::FileExt;
 use crate::seen::{self, RATE, Seen};
 use crate::stdout;
+use crate::unfinished::{self, LOCK, replace_file};
 use anyhow::{Context, Result, bail};
-use lanebloom::codec::replace_file;
 use lanebloom::{Murmur3, ScalableBloom};
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -74,7 +73,7 @@ impl StateFile {
         // Before Windows 10, no open file is replaced.
         drop(file.take());
         let failed = format!("cannot replace the state {}", path.display());
-        let replaced = replace_file(&path, |file| {
+        let replaced = replace_file(path, |file| {
             output::buffered(file, |writer| seen.write_to(writer))?;
             before(id_of(file)?).map_err(io::Error::other)
         });
@@ -111,7 +110,7 @@ const LAST: usize = 4096;
 
 /// A locked file beside the state. The state itself cannot be the lock: before the first run it is
 /// not there, and each run replaces it. On Unix, a killed run leaves the file, unlocked, and the
-/// next run removes it.
+/// next run with the state removes it.
 struct Lock {
     #[cfg(unix)]
     path: PathBuf,
@@ -121,11 +120,9 @@ struct Lock {
 impl Lock {
     /// `None` if another run holds it.
     fn take(state: &Path) -> Result<Option<Self>> {
-        // As in the names of `lanebloom::codec::replace_file`: the hash fits beside a name of any
-        // length.
-        let name = state.file_name().unwrap_or(OsStr::new("")).as_encoded_bytes();
-        let path = state.with_file_name(format!(".lanebloom-{:016x}.lock", XxHash3_64::oneshot(name)));
-        Self::open(&path).with_context(|| format!("cannot lock {}", path.display()))
+        let path = unfinished::beside(state, LOCK);
+        let lock = unfinished::make(&path, || Self::open(&path));
+        lock.with_context(|| format!("cannot lock {}", path.display()))
     }
 
     #[cfg(unix)]
@@ -165,7 +162,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // If this fails, the file does no harm.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = unfinished::end(&self.path, || std::fs::remove_file(&self.path));
     }
 }
 
@@ -180,13 +177,13 @@ mod tests {
     #[test]
     fn a_lock_has_one_holder() {
         let folder = tempfile::tempdir().unwrap();
-        let state = folder.path().join("state");
+        let path = folder.path().join("lock");
         let (holders, takes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..2000 {
-                        if let Some(lock) = Lock::take(&state).unwrap() {
+                        if let Some(lock) = Lock::open(&path).unwrap() {
                             takes.fetch_add(1, Ordering::SeqCst);
                             assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
                             thread::yield_now();

@@ -1,8 +1,9 @@
 //! The stdout that the program was started with.
 
 use crate::identity::{FileId, regular};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
@@ -39,6 +40,39 @@ pub(crate) fn duplicate(stream: &impl std::os::fd::AsFd) -> io::Result<File> {
 #[cfg(windows)]
 pub(crate) fn duplicate(stream: &impl std::os::windows::io::AsHandle) -> io::Result<File> {
     Ok(stream.as_handle().try_clone_to_owned()?.into())
+}
+
+/// Why a file that is there is not replaced, if a descriptor of this program leads to it, under any
+/// name: what the program writes to it, and what others wrote, would be lost.
+pub(crate) fn is_open_as(path: &Path) -> Option<&'static str> {
+    let is_it = |stream: io::Result<File>| {
+        let id = stream.and_then(|stream| FileId::of_file(&stream));
+        id.is_ok_and(|id| FileId::of_path(path).is_ok_and(|file| file == id))
+    };
+    if is_it(duplicate(&io::stdout())) {
+        return Some("stdout goes to this file; `-` writes to stdout");
+    }
+    if is_it(duplicate(&io::stderr())) {
+        return Some("stderr goes to this file; `-` writes to stdout");
+    }
+    is_descriptor(path).then_some("it is an open descriptor; `-` writes to stdout")
+}
+
+/// Whether a path leads to a descriptor of a program: `/dev/fd/3` is a link to one on Linux.
+fn is_descriptor(path: &Path) -> bool {
+    // As many links as Linux follows.
+    let mut path = path.to_owned();
+    for _ in 0..40 {
+        let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
+        if folder.is_some_and(|folder| folder.starts_with("/proc") && folder.ends_with("fd")) {
+            return true;
+        }
+        match fs::read_link(&path) {
+            Ok(link) => path.set_file_name(link),
+            Err(_) => break,
+        }
+    }
+    false
 }
 
 /// Fails if stdout goes to this regular file.

@@ -56,7 +56,7 @@ pub fn object<N: AsRef<str>>(members: impl IntoIterator<Item = (N, String)>) -> 
 /// Says how many files of folders were skipped.
 pub fn not_read(skipped: usize) -> String {
     let files = count(skipped, "file");
-    format!("{files} not read: pipes, devices, links that lead back or again")
+    format!("{files} not read: pipes, devices, links that lead back or again, unfinished files of other runs")
 }
 
 /// A number of things.

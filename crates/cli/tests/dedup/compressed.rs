@@ -264,6 +264,102 @@ fn other_formats_are_refused() {
             Run::new(&mut dedup(SURE), &packed).error(&["stdin", tool]);
         }
     }
+    // The same command as that of xz.
+    if has("xz") {
+        let packed = Run::new(Command::new("xz").args(["-c", "--format=lzma", utf8(&text)]), "").output();
+        Run::new(&mut dedup(SURE), &packed).error(&["stdin", "`lzma -dc`"]);
+    }
     let output = Run::new(&mut dedup(SURE), "BZh9 is no magic\n").output();
     assert_bytes(&output, b"BZh9 is no magic\n", "");
+}
+
+/// An archive of one file, as tar writes it.
+fn tar(name: &str, text: &[u8]) -> Vec<u8> {
+    let mut header = [0; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[100..107].copy_from_slice(b"0000644");
+    header[124..135].copy_from_slice(format!("{:011o}", text.len()).as_bytes());
+    header[148..156].fill(b' ');
+    header[156] = b'0';
+    header[257..265].copy_from_slice(b"ustar\x0000");
+    let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    let mut bytes = [&header[..], text].concat();
+    bytes.resize(bytes.len().next_multiple_of(512) + 1024, 0);
+    bytes
+}
+
+/// Archives and tables too: their lines are not those of the files in them.
+#[test]
+fn archives_and_tables_are_refused() {
+    let folder = Folder::new();
+    let text = folder.file("text", "a\n");
+    let magics = [
+        (&b"PK\x03\x04"[..], "a zip archive; unpack it by `unzip`"),
+        (b"PK\x05\x06", "a zip archive"),
+        (b"PK\x07\x08", "a zip archive"),
+        (b"7z\xbc\xaf", "a 7z archive; unpack it by `7z x`"),
+        (b"Rar!\x1a\x07", "a rar archive; unpack it by `unrar x`"),
+        (b"\x5d\0\0", "compressed by lzma; unpack it by `lzma -dc`"),
+        (b"PAR1\x15", "a file of Parquet; convert it"),
+        (b"ARROW1\0\0", "a file of Arrow; convert it"),
+        (b"Obj\x01", "a file of Avro; convert it"),
+    ];
+    let mut cases = Vec::from_iter(magics.map(|(magic, part)| ([magic, b"\n\x01\n"].concat(), part)));
+    let archive = tar("d/a.jsonl", b"a\nb\n");
+    cases.extend([
+        (gzip(&archive), "a tar archive; unpack it by `tar xzf`"),
+        (zstd(&archive), "a tar archive; unpack it by `tar --zstd -xf`"),
+        (tar(&"x".repeat(100), b"a\n"), "a tar archive; unpack it by `tar xf`"),
+        (archive.clone(), "a tar archive; unpack it by `tar xf`"),
+        (gzip(b"PK\x03\x04\n"), "a zip archive"),
+        (gzip(&gzip(b"a\n")), "it is compressed twice"),
+        (zstd(&gzip(b"a\n")), "it is compressed twice"),
+    ]);
+    for (bytes, part) in &cases {
+        let file = folder.file("file", bytes);
+        for flags in [SURE, &["--exact"], &["--count"], &["--threads=3"]] {
+            let run = Run::new(dedup(flags).args([&text, &file]), "");
+            run.error(&[part, utf8(&file)]);
+            let output = Run::new(&mut dedup(flags), bytes).error(&[part, "stdin"]);
+            assert_bytes(&output, b"", part);
+        }
+        Run::new(dedup(["--in-place"]).args([&text, &file]), "").error(&[utf8(&file)]);
+        assert_eq!(&fs::read(&file).unwrap(), bytes);
+    }
+    for (magic, _) in magics {
+        let part = &magic[..magic.len() - 1];
+        assert_bytes(&Run::new(&mut dedup(SURE), part).output(), part, "");
+    }
+    // In pieces, as a slow pipe gives them.
+    let mut child = spawn(&mut dedup(SURE));
+    let mut to = child.stdin.take().unwrap();
+    for piece in archive.chunks(50) {
+        // It fails once the program has ended.
+        if to.write_all(piece).is_err() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(to);
+    let output = Run::end(child).error(&["stdin", "a tar archive"]);
+    assert_bytes(&output, b"", "");
+    // Text that has the word there.
+    let line = [&[b'x'; 257][..], b"ustar\n"].concat();
+    assert_bytes(&Run::new(&mut dedup(SURE), &line).output(), &line, "");
+    let zeros = [&b"a\0"[..], &line].concat();
+    assert_bytes(&Run::new(dedup(SURE).arg("-z"), &zeros).output(), &zeros, "");
+    for (args, part) in [
+        (&["cf"][..], "tar xf"),
+        (&["czf"], "tar xzf"),
+        (&["--format=pax", "-cf"], "tar xf"),
+    ] {
+        if has("tar") {
+            let folder = folder.path.join("..").canonicalize().unwrap();
+            let name = text.strip_prefix(&folder).unwrap();
+            let mut command = Command::new("tar");
+            let packed = Run::new(command.args(args).arg("-").arg(name).current_dir(folder), "").output();
+            Run::new(&mut dedup(SURE), &packed).error(&[part]);
+        }
+    }
 }

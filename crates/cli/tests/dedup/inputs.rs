@@ -266,3 +266,81 @@ fn lists_of_files() {
     Run::new(&mut dedup(["--files-from", "a", "--files0-from", "b"]), "").error(&["--files-from", "--files0-from"]);
     Run::new(lanebloom().args(["query", "-", "--files-from", "-"]), "").error(&["stdin"]);
 }
+
+/// A killed run leaves its new file, and one that runs has one. Its lines would be the first
+/// occurrences, and the file itself would lose them. Folders and patterns leave it out; a list that
+/// names it is an error.
+#[test]
+fn unfinished_files_are_not_inputs() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("d/deep")).unwrap();
+    // The first one is that of a.txt.
+    let left = [
+        ("d/.lanebloom-f01e5cbbc09d4fc4-e013256f298dfe78.new", "x\ny\nhal"),
+        ("d/deep/.lanebloom-0123456789abcdef.part", "y\n"),
+        ("d/.lanebloom-0123456789abcdef.lock", ""),
+    ];
+    let run = |line: &str, stdin: &str| {
+        let mut command = lanebloom();
+        Run::new(command.args(line.split(' ')).current_dir(&folder.path), stdin)
+    };
+    let ok = |line: &str| {
+        for (name, text) in [("d/a.txt", "x\ny\nx\n")].iter().chain(&left) {
+            folder.file(name, text);
+        }
+        let run = run(line, "");
+        let told = "3 files not read: pipes, devices, links that lead back or again, unfinished files of other runs";
+        assert!(run.errors.contains(told), "{line}: {}", run.errors);
+        String::from_utf8(run.output()).unwrap()
+    };
+    for line in [
+        "dedup --in-place d",
+        "dedup --in-place d/*",
+        "dedup --in-place --exact d/**",
+    ] {
+        assert_eq!(ok(line), "");
+        assert_eq!(fs::read_to_string(folder.path("d/a.txt")).unwrap(), "x\ny\n", "{line}");
+    }
+    for (line, expected) in [
+        ("dedup d", "x\ny\n"),
+        ("dedup **/*", "x\ny\n"),
+        ("dedup d -c", "2\n"),
+        ("dedup d -d", "x\n"),
+        ("dedup d --count-each", "      2 x\n      1 y\n"),
+        ("dedup d --output-dir out", ""),
+        ("build d -o filter", ""),
+        ("build --bank d -o bank", ""),
+        ("query filter d", "present\tx\npresent\ty\npresent\tx\n"),
+        ("which bank d -c", "1\tx\n1\ty\n1\tx\n"),
+    ] {
+        assert_eq!(ok(line), expected, "{line}");
+    }
+    assert_eq!(fs::read(folder.path("out/d/a.txt")).unwrap(), b"x\ny\n");
+    assert_eq!(fs::read_dir(folder.path("out/d")).unwrap().count(), 1);
+    let json: serde_json::Value = serde_json::from_str(&run("dedup d --json-summary", "").errors).unwrap();
+    assert_eq!((&json["lines"], &json["files_not_read"]), (&3.into(), &3.into()));
+
+    for (name, _) in left {
+        for (line, stdin) in [
+            (format!("dedup d/a.txt {name}"), String::new()),
+            (format!("dedup --in-place {name}"), String::new()),
+            ("dedup --files-from -".into(), format!("d/a.txt\n{name}\n")),
+            ("dedup --in-place --files0-from -".into(), format!("{name}\0d/a.txt\0")),
+            (format!("build {name} -o filter"), String::new()),
+            (format!("query filter {name}"), String::new()),
+            (format!("merge filter {name} -o filter"), String::new()),
+        ] {
+            assert_eq!(run(&line, &stdin).error(&[name, "an unfinished file"]), b"", "{line}");
+        }
+    }
+    fs::remove_file(folder.path("d/a.txt")).unwrap();
+    let error = |line: &str, part: &str| run(line, "").error(&[part, "; 3 files not read"]);
+    error("dedup d", "the folder d has no file to read");
+    error("dedup d/*", "no file matches d/*");
+    // Only such names.
+    for name in [".lanebloom-notes", ".other.new", "lanebloom-1.new"] {
+        folder.file(&format!("d/{name}"), "z\n");
+        assert_eq!(run("dedup d", "").output(), b"z\n", "{name}");
+        fs::remove_file(folder.path(&format!("d/{name}"))).unwrap();
+    }
+}

@@ -90,18 +90,112 @@ fn by_sigkill_at_random_moments() {
     scene.end();
 }
 
+/// Sends a signal to a program, which may have ended already. (Its number is not given away before
+/// it is waited for.)
+#[cfg(unix)]
+fn signal(child: &std::process::Child, name: &str) {
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill -$1 $0 2>/dev/null", &child.id().to_string(), name]);
+    kill.status().unwrap();
+}
+
 #[test]
 #[cfg(unix)] // A signal.
 fn by_sigint() {
     let scene = Scene::new();
     let mut random = Random(800);
     for _ in 0..KILLS / 10 {
-        scene.run(&mut random, |child| {
-            // It may have ended already; its number is not given away before it is waited for.
-            let mut kill = Command::new("sh");
-            kill.args(["-c", "kill -INT \"$0\" 2>/dev/null", &child.id().to_string()]);
-            kill.status().unwrap();
-        });
+        scene.run(&mut random, |child| signal(child, "INT"));
+        // (Elsewhere the next run removes it.)
+        assert!(!cfg!(target_os = "linux") || scene.folder.leftovers().is_empty());
     }
     scene.end();
+}
+
+/// In the middle of a run, which ends by the signal, as a shell expects it. What was there is as
+/// before, and nothing is beside it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_removes_the_files_of_the_run() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new();
+    folder.file("out", "old\n");
+    let names = || {
+        let entries = fs::read_dir(&folder.path).unwrap();
+        let mut names = Vec::from_iter(entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()));
+        names.sort();
+        names
+    };
+    // Waits in the middle: its input has no end, and its files are there.
+    let start = |before: &str, args: &[&str]| {
+        let child = spawn(after(before, &dedup(args)).current_dir(&folder.path));
+        let all = Instant::now();
+        while names().len() < 3 {
+            assert!(all.elapsed() < PATIENCE, "{:?}", names());
+            thread::sleep(Duration::from_millis(1));
+        }
+        child
+    };
+    for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3)] {
+        let mut child = start("ulimit -c 0", &["-o", "out", "--state", "state"]);
+        child.stdin.as_mut().unwrap().write_all(&numbers(0, 100)).unwrap();
+        signal(&child, name);
+        let status = wait(&mut child);
+        assert_eq!(status.signal(), Some(number), "{name}: {status}");
+        assert_eq!(names(), ["out"], "{name}");
+        assert_eq!(fs::read(folder.path("out")).unwrap(), b"old\n");
+        assert_eq!(Run::end(child).errors, "");
+    }
+    // A signal that is ignored stays so, as `nohup` wants it; others do not.
+    for (name, number) in [("HUP", None), ("INT", Some(2))] {
+        let mut child = start("trap '' HUP", &["-q", "-o", "out", "--state", "state"]);
+        signal(&child, name);
+        if number.is_none() {
+            thread::sleep(Duration::from_millis(50));
+        }
+        // It fails if the program has ended.
+        let _ = child.stdin.take().unwrap().write_all(b"1\n1\n");
+        let status = wait(&mut child);
+        assert_eq!(status.signal(), number, "{name}: {status}");
+        assert_eq!(status.success(), number.is_none(), "{name}: {status}");
+        assert_eq!(fs::read(folder.path("out")).unwrap(), b"1\n");
+        assert!(!names().iter().any(|name| name.starts_with('.')), "{:?}", names());
+        let _ = fs::remove_file(folder.path("state"));
+    }
+}
+
+/// At any moment of a run in place, and again: no line is lost, and in the end none is there twice.
+#[test]
+#[cfg(target_os = "linux")]
+fn runs_in_place_that_a_signal_ends() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("d")).unwrap();
+    let (one, two) = (numbers(0, 100_000), numbers(50_000, 100_000));
+    let run = || {
+        let mut command = dedup(["--quiet", "--in-place"]);
+        command.args(SURE).arg(folder.path("d"));
+        command
+    };
+    let start = Instant::now();
+    folder.file("d/1", &one);
+    folder.file("d/2", &two);
+    assert!(run().status().unwrap().success());
+    let whole = start.elapsed();
+    let expected = [one.clone(), numbers(100_000, 50_000)];
+    let now = || ["d/1", "d/2"].map(|name| fs::read(folder.path(name)).unwrap());
+    assert!(now() == expected);
+    let mut random = Random(900);
+    for round in 0..KILLS / 5 {
+        folder.file("d/1", [&one[..], &one[..10]].concat());
+        folder.file("d/2", &two);
+        for _ in 0..2 {
+            let mut child = run().spawn().unwrap();
+            thread::sleep(whole.mul_f64(random.below(1 << 20) as f64 / (1 << 20) as f64));
+            signal(&child, ["INT", "TERM", "HUP"][round % 3]);
+            wait(&mut child);
+            assert_eq!(fs::read_dir(folder.path("d")).unwrap().count(), 2);
+        }
+        assert!(run().status().unwrap().success());
+        assert!(now() == expected, "after {round} rounds");
+    }
 }

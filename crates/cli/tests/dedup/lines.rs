@@ -342,3 +342,82 @@ fn expected_is_only_a_hint() {
         assert_bytes(&run.output(), &input, expected);
     }
 }
+
+/// Its lines end in the middle of a letter, and no key in it is that of a text in UTF-8.
+#[test]
+fn text_in_utf16_is_refused() {
+    let folder = Folder::new();
+    for order in [u16::to_le_bytes, u16::to_be_bytes] {
+        let bytes = Vec::from_iter("\u{feff}k,v\r\n1,2\r\n1,3\r\n".encode_utf16().flat_map(order));
+        let file = folder.file("file", &bytes);
+        for flags in [
+            SURE,
+            &["--exact"],
+            &["--csv=k"],
+            &["--json=/k"],
+            &["--field=1"],
+            &["--count-each"],
+        ] {
+            let parts = ["begins like text in UTF-16", "`iconv -f UTF-16 -t UTF-8`"];
+            let output = Run::new(dedup(flags).arg(&file), "").error(&[utf8(&file), parts[0], parts[1]]);
+            assert_bytes(&output, b"", flags);
+            Run::new(&mut dedup(flags), &bytes).error(&["stdin", parts[0]]);
+        }
+        let filter = folder.path("filter");
+        Run::new(lanebloom().args(["build", "-o"]).args([&filter, &file]), "").error(&["UTF-16"]);
+        Run::new(&mut dedup(["--files-from", "-"]), &bytes).error(&["the list of files stdin", "UTF-16"]);
+        // Lines that end with zeros may be anything, and so may a later line.
+        assert_bytes(
+            &Run::new(dedup(SURE).arg("-z"), b"\xff\xfe\0").output(),
+            b"\xff\xfe\0",
+            "",
+        );
+        let later = [b"a\n", &bytes[..2], b"\n"].concat();
+        assert_bytes(&Run::new(&mut dedup(SURE), &later).output(), &later, "");
+    }
+}
+
+/// As a log whose bytes were copied away: the rest was not read. The output's pipe is full until
+/// this test reads it, so the run waits far before the end of the file.
+#[test]
+fn a_file_that_becomes_shorter_is_an_error() {
+    let folder = Folder::new();
+    let input = numbers(0, 500_000);
+    for (flags, is_stdin) in [
+        (&["--threads=1"][..], false),
+        (&["--threads=4"], false),
+        (&["--threads=1"], true),
+        (&["--exact", "--threads=1"], false),
+    ] {
+        let path = folder.file("input", &input);
+        let mut command = dedup(flags);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if is_stdin {
+            command.stdin(fs::File::open(&path).unwrap());
+        } else {
+            command.stdin(Stdio::null()).arg(&path);
+        }
+        let mut child = command.spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(20)
+            .unwrap();
+        let name = if is_stdin { "stdin" } else { utf8(&path) };
+        let output = Run::end(child).error(&[name, "changed during the run"]);
+        assert!(input[1..].starts_with(&output) && output.len() < 4_000_000);
+    }
+    // A file that grows is read as far as it goes.
+    let path = folder.file("input", &input);
+    let mut child = spawn(dedup(SURE).arg("--threads=1").arg(&path));
+    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let more = fs::File::options()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(b"more\n");
+    more.unwrap();
+    assert_bytes(&Run::end(child).output()[..], &[&input[1..], b"more\n"].concat(), "");
+}

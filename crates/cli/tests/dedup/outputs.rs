@@ -229,7 +229,7 @@ fn what_is_no_text_is_not_replaced() {
     let late = [&b"1\n".repeat(32 << 10)[..63 << 10], b"\0\n\n"].concat();
     let utf16 = |text: &str, order: fn(u16) -> [u8; 2]| Vec::from_iter(text.encode_utf16().flat_map(order));
     let mut all = vec![
-        ("zip", zip, "a zero byte at offset 5"),
+        ("zip", zip, "it is a zip archive"),
         (
             "database",
             b"SQLite format 3\0\n\n".to_vec(),
@@ -389,4 +389,49 @@ fn a_folder_of_outputs() {
         run(&["a", "--count"], "out").error(&["--count"]);
         run(&["a"], "a").error(&["a"]);
     }
+}
+
+/// A name of a descriptor leads to the file behind it, which others write too: what it has, and the
+/// messages of the run, would be lost.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_open_descriptor_is_not_replaced() {
+    let folder = Folder::new();
+    folder.file("in", "a\na\n");
+    std::os::unix::fs::symlink("/dev/fd/2", folder.path("link")).unwrap();
+    let run = |before: &str, args: &[&str]| {
+        folder.file("log", "old\n");
+        let mut command = after(before, &dedup(args));
+        Run::new(command.current_dir(&folder.path), "")
+    };
+    let log = || fs::read_to_string(folder.path("log")).unwrap();
+    for name in ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2", "link", "log"] {
+        run("exec 2>>log", &["in", "-o", name]).error(&[]);
+        let message = format!("old\nlanebloom: cannot write {name}: stderr goes to this file; `-` writes to stdout\n");
+        assert_eq!(log(), message);
+    }
+    run("exec 2>>log", &["in", "--state", "/dev/stderr"]).error(&[]);
+    assert!(
+        log().starts_with("old\nlanebloom: the state /dev/stderr: stderr goes"),
+        "{}",
+        log()
+    );
+    run("exec 2>>log", &["log", "--in-place"]).error(&[]);
+    assert!(
+        log().starts_with("old\nlanebloom: cannot write log: stderr goes"),
+        "{}",
+        log()
+    );
+    for name in ["/dev/stdout", "/dev/fd/1", "log"] {
+        run("exec >>log", &["in", "-o", name]).error(&["stdout goes to this file; `-` writes to stdout"]);
+        assert_eq!(log(), "old\n", "{name}");
+    }
+    run("exec 3>>log", &["in", "-o", "/dev/fd/3"]).error(&["it is an open descriptor; `-` writes"]);
+    assert_eq!(log(), "old\n");
+    // A pipe has no file.
+    run(":", &["in", "-o", "/dev/stdout"]).error(&["/dev/stdout: it is not a regular file; `-` writes to stdout"]);
+    run("exec >>log", &["in", "-o", "-"]).output();
+    assert_eq!(log(), "old\na\n");
+    run("exec 3>>log", &["in", "-o", "log"]).output();
+    assert_eq!(log(), "a\n", "another program's file is replaced");
 }

@@ -266,7 +266,8 @@ pub(super) fn done_with(path: &Path, digest: &Digest) -> Result<Option<Done>> {
         return Ok(None);
     };
     if digest.get().is_none() {
-        let file = File::open(path).map(|file| BufReader::with_capacity(1 << 20, digested(file, digest)));
+        let file = File::open(path).and_then(|file| digested(file, digest));
+        let file = file.map(|file| BufReader::with_capacity(1 << 20, file));
         let read = file.and_then(|mut file| io::copy(&mut file, &mut io::sink()));
         read.with_context(|| format!("cannot read {}", path.display()))?;
     }

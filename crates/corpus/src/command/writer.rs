@@ -9,13 +9,13 @@ use lanebloom_files::input::is_stdin;
 use lanebloom_files::output::{Output, Outputs};
 use lanebloom_files::pipeline::InOrder;
 use lanebloom_files::stdout;
+use lanebloom_files::unfinished::{self, PART, beside};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use twox_hash::XxHash3_64;
 
 /// How an output is compressed. A chunk is a member of gzip or a frame of zstd, so threads compress
 /// side by side. That takes 1% more bytes than one member.
@@ -76,14 +76,13 @@ impl Part {
     /// The name of a file before it is complete. There is one for each output, so that the next run
     /// replaces what a killed run left.
     pub(super) fn path(to: &Path) -> PathBuf {
-        let name = to.file_name().unwrap_or(OsStr::new("")).as_encoded_bytes();
-        to.with_file_name(format!(".lanebloom-{:016x}.part", XxHash3_64::oneshot(name)))
+        beside(to, PART)
     }
 
     fn create(to: &Path, table: Option<&Table>) -> Result<Self> {
         let path = Self::path(to);
         let failed = || format!("cannot write {}", to.display());
-        let Some(file) = Self::open(&path).with_context(failed)? else {
+        let Some(file) = unfinished::make(&path, || Self::open(&path)).with_context(failed)? else {
             bail!("cannot write {}: another run writes it", to.display());
         };
         file.set_len(0).with_context(failed)?;
@@ -151,12 +150,12 @@ impl Part {
 
     /// Leaves the file without a name where it is.
     pub(super) fn keep(&mut self) {
-        self.is_kept = true;
+        unfinished::end(&self.path, || self.is_kept = true);
     }
 
     /// Gives the file its name.
     pub(super) fn commit(mut self) -> Result<()> {
-        rename(&self.path, &self.to)?;
+        unfinished::end(&self.path, || rename(&self.path, &self.to))?;
         self.is_kept = true;
         Ok(())
     }
@@ -166,7 +165,7 @@ impl Drop for Part {
     fn drop(&mut self) {
         if !self.is_kept {
             // If this fails, the next run replaces the file.
-            let _ = fs::remove_file(&self.path);
+            let _ = unfinished::end(&self.path, || fs::remove_file(&self.path));
         }
     }
 }

@@ -328,3 +328,38 @@ fn the_memory_of_a_document_is_bounded_whatever_its_pieces() {
         assert_eq!(output.status.code(), Some(0), "{options}: {}", stderr(&output));
     }
 }
+
+/// They are not lines of JSON, and would pass as such.
+#[test]
+fn archives_and_text_in_utf16_are_refused() {
+    let shell = Shell::new();
+    shell.write("z.jsonl", lines(&["a"]));
+    let utf16 = format!("\u{feff}{}", lines(&["a"]));
+    shell.write("utf16", Vec::from_iter(utf16.encode_utf16().flat_map(u16::to_le_bytes)));
+    shell.error("utf16 z.jsonl", &["utf16: ", "UTF-16", "iconv"]);
+    let mut tar = vec![0; 2048];
+    tar[..7].copy_from_slice(b"a.jsonl");
+    tar[257..262].copy_from_slice(b"ustar");
+    tar[512..][..lines(&["a"]).len()].copy_from_slice(lines(&["a"]).as_bytes());
+    shell.write("x.tar.gz", gzip(&tar));
+    shell.error("x.tar.gz z.jsonl", &["x.tar.gz", "a tar archive", "`tar xzf`"]);
+    shell.write("x.zip", "PK\x03\x04\n");
+    shell.error("x.zip z.jsonl --output-dir out", &["x.zip", "a zip archive"]);
+}
+
+/// A name of stderr leads to the log behind it, whose lines would be lost.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_open_descriptor_is_not_replaced() {
+    let shell = Shell::new();
+    shell.write("in", lines(&["a", "a"]));
+    shell.write("log", "old\n");
+    let output = shell.run_after("exec 2>>log", "in -o out --report /dev/stderr");
+    assert_eq!(output.status.code(), Some(2));
+    let log = String::from_utf8(shell.read("log")).unwrap();
+    assert!(
+        log.starts_with("old\nlanebloom-corpus: cannot write /dev/stderr: stderr goes to this file"),
+        "{log}"
+    );
+    assert!(!shell.path("out").exists());
+}

@@ -98,3 +98,52 @@ fn a_killed_run_without_a_state_leaves_whole_outputs() {
         }
     }
 }
+
+/// A signal removes the files that have no name yet, and the run ends by it, as a shell expects it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_removes_the_files_of_the_run() {
+    use std::os::unix::process::ExitStatusExt;
+    let signal = |child: &std::process::Child, name: &str| {
+        let mut kill = Command::new("sh");
+        kill.args(["-c", "kill -$1 $0 2>/dev/null", &child.id().to_string(), name]);
+        kill.status().unwrap();
+    };
+    // In the middle: the input has no end.
+    let shell = Shell::new();
+    for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        let mut command = shell.command("- -o out.jsonl --state s.lbf");
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let start = Instant::now();
+        while shell.names(".").len() < 2 {
+            assert!(start.elapsed().as_secs() < 120, "{:?}", shell.names("."));
+            thread::sleep(std::time::Duration::from_millis(1));
+        }
+        signal(&child, name);
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(number), "{name}: {status}");
+        assert!(shell.names(".").is_empty(), "{name}: {:?}", shell.names("."));
+    }
+    // At any moment.
+    let mut random = Random(13);
+    for number in 0..20 {
+        let texts = Vec::from_iter((0..2000).map(|_| random.next().to_string()));
+        shell.write(&format!("in/{number:02}.jsonl.gz"), gzip(lines(&texts).as_bytes()));
+    }
+    let start = Instant::now();
+    shell.ok("in --output-dir whole");
+    let whole = start.elapsed();
+    for round in 0..20 {
+        let line = format!("in --output-dir out{round} -q");
+        let mut child = shell.command(&line).spawn().unwrap();
+        thread::sleep(whole.mul_f64(random.below(1 << 20) as f64 / (1 << 20) as f64));
+        signal(&child, "INT");
+        let status = child.wait().unwrap();
+        assert!(status.success() || status.signal() == Some(2), "{status}");
+        let folder = format!("out{round}/in");
+        if shell.path(&folder).exists() {
+            let names = shell.names(&folder);
+            assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
+        }
+    }
+}

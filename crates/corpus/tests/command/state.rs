@@ -642,12 +642,42 @@ fn no_file_has_two_roles() {
 #[test]
 fn an_unfinished_output_is_not_an_input() {
     let shell = Shell::new();
-    shell.write("in/a.jsonl", lines(&["a"]));
-    let part = format!("in/.lanebloom-{:016x}.part", twox_hash::XxHash3_64::oneshot(b"o.jsonl"));
-    shell.write(&part, "half");
-    shell.error(
-        "in -o in/o.jsonl",
-        &["the unfinished file of an output", "also an input"],
-    );
-    assert_eq!(shell.read(&part), b"half");
+    shell.write("in/a.jsonl", lines(&["x", "y"]));
+    let of = |name: &[u8], end: &str| format!("in/.lanebloom-{:016x}{end}", twox_hash::XxHash3_64::oneshot(name));
+    let left = [
+        of(b"a.jsonl", "-e013256f298dfe78.new"),
+        of(b"o.jsonl", ".part"),
+        of(b"s.lbf", ".lock"),
+    ];
+    for name in &left {
+        shell.write(name, format!("{}half", lines(&["x"])));
+    }
+    for line in [
+        "in --output-dir out",
+        "in/* --output-dir out",
+        "in --output-dir out --state s",
+    ] {
+        let output = shell.run(line);
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+        assert!(
+            summary(&output).contains("; 3 files not read"),
+            "{line}: {}",
+            summary(&output)
+        );
+        assert_eq!(texts(&shell.read("out/in/a.jsonl")), ["x", "y"], "{line}");
+        assert_eq!(shell.names("out/in"), ["a.jsonl"], "{line}");
+        std::fs::remove_dir_all(shell.path("out")).unwrap();
+    }
+    for name in &left {
+        shell.error(&format!("in/a.jsonl {name}"), &[name, "an unfinished file"]);
+        shell.write("list", name);
+        shell.error(
+            "--files-from list",
+            &["the list of files list", name, "an unfinished file"],
+        );
+    }
+    // Its own is not read either, and is replaced.
+    assert_eq!(shell.ok("in -o in/o.jsonl"), b"");
+    assert_eq!(texts(&shell.read("in/o.jsonl")), ["x", "y"]);
+    assert!(!shell.path(&left[1]).exists());
 }

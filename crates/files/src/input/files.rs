@@ -2,9 +2,10 @@
 //! patterns match.
 
 use super::BOM;
-use super::source::{is_stdin, name, open};
+use super::source::{UTF16, is_stdin, is_utf16, name, open};
 use crate::args::InputArgs;
 use crate::summary::not_read;
+use crate::unfinished::{self, is_unfinished};
 use anyhow::{Context, Error, Result, bail};
 use glob::Pattern;
 use std::collections::HashSet;
@@ -20,7 +21,8 @@ pub struct Files {
     pub names: Vec<PathBuf>,
     /// A file that was found in a folder by a link: it may be outside of the folder.
     pub link: Option<PathBuf>,
-    /// How many files of folders are not read: pipes, devices, links to a folder around them.
+    /// How many files of folders are not read: pipes, devices, links to a folder around them, and
+    /// unfinished files of runs.
     pub skipped: usize,
 }
 
@@ -50,6 +52,9 @@ impl Files {
         let add = |files: &mut Self| -> Result<()> {
             let mut names = Vec::new();
             open(list)?.read_to_end(&mut names)?;
+            if is_utf16(&names) {
+                bail!(UTF16);
+            }
             let names = names.strip_prefix(BOM).unwrap_or(&names);
             for name in names.split(|&byte| byte == end) {
                 // A list with CRLF names the same files.
@@ -87,17 +92,23 @@ impl Files {
                 .with_context(|| format!("the pattern {pattern}"))?,
             are_folders: pattern.ends_with(std::path::is_separator),
         };
-        let files = self.paths.len();
+        let (files, skipped) = (self.paths.len(), self.skipped);
         self.walk(&base.iter().collect::<PathBuf>(), &only)?;
-        if self.paths.len() == files {
-            bail!("no file matches {pattern}");
+        if self.paths.len() > files {
+            return Ok(());
         }
-        Ok(())
+        match self.skipped - skipped {
+            0 => bail!("no file matches {pattern}"),
+            skipped => bail!("no file matches {pattern}; {}", not_read(skipped)),
+        }
     }
 
     /// Adds a file, or all files in a folder, which has some.
     fn add(&mut self, path: &Path) -> Result<()> {
         if !path.is_dir() {
+            if is_unfinished(path) {
+                bail!("cannot read {}: {}", path.display(), unfinished::REFUSED);
+            }
             // What cannot be read is an error when it is opened.
             self.paths.push(path.to_owned());
             self.names.push(path.file_name().map(PathBuf::from).unwrap_or_default());
@@ -162,7 +173,7 @@ impl Files {
                 }
             } else if kind.is_dir() {
                 linked = linked.or(is_link.then_some(entry.depth()));
-            } else if found == Found::Match && kind.is_file() {
+            } else if found == Found::Match && kind.is_file() && !is_unfinished(&below) {
                 self.names.push(own_name.join(&below));
                 self.paths.push(folder.join(&below));
                 if is_link || linked.is_some() {

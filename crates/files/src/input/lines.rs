@@ -1,6 +1,7 @@
 //! Cuts bytes into lines: where whole lines end, a byte-order mark before the first one, and a
 //! limit of their length.
 
+use super::source::{UTF16, is_utf16};
 use anyhow::{Result, bail};
 use std::ops::Range;
 
@@ -81,6 +82,15 @@ impl Lines {
     /// Whether the input, of which these bytes are left, has nothing but a byte-order mark.
     pub fn is_only_mark(&self, bytes: &[u8]) -> bool {
         self.is_at_start && bytes == BOM
+    }
+
+    /// Fails if the input, of which these bytes are left, begins like text in UTF-16, whose lines
+    /// end with another byte after the newline. Lines that end with a zero byte may be anything.
+    pub fn check_start(&self, bytes: &[u8]) -> Result<()> {
+        if self.is_at_start && self.terminator == b'\n' && is_utf16(bytes) {
+            bail!(UTF16);
+        }
+        Ok(())
     }
 
     /// Whether nothing of the input was cut off.

@@ -1,7 +1,7 @@
 //! The bytes of a file or of stdin, decompressed if they are compressed. `input.rs` and `part.rs`
 //! call it.
 
-use crate::identity::FileId;
+use crate::identity::{FileId, regular};
 use crate::positioned::FileExt;
 use crate::progress::Progress;
 use crate::stdout;
@@ -71,14 +71,25 @@ pub(super) fn decoded(
 ) -> io::Result<Box<dyn Read + Send>> {
     let (head, magic) = Head::read(&mut file)?;
     progress.add(head.len);
-    let head = Cursor::new(head.bytes).take(head.len as u64);
     let progress = Arc::clone(progress);
-    let bytes = head.chain(Counted { file, progress });
-    Ok(match magic {
-        Magic::None | Magic::Foreign(_) => Box::new(bytes),
-        Magic::Gzip => Box::new(Gzip(Some(GzDecoder::new(BufReader::with_capacity(PACKED, bytes))))),
-        Magic::Zstd => Box::new(Zstd(zstd::Decoder::new(bytes)?)),
-    })
+    let bytes = head.before(Counted { file, progress });
+    match magic {
+        Magic::Gzip => unpacked(
+            Gzip(Some(GzDecoder::new(BufReader::with_capacity(PACKED, bytes)))),
+            magic,
+        ),
+        Magic::Zstd => unpacked(Zstd(zstd::Decoder::new(bytes)?), magic),
+        _ => Ok(Box::new(bytes)),
+    }
+}
+
+/// The bytes that were unpacked. Fails if they are an archive, or compressed again.
+fn unpacked(mut file: impl Read + Send + 'static, packed: Magic) -> io::Result<Box<dyn Read + Send>> {
+    let (head, magic) = Head::read_in(&mut file, packed)?;
+    if magic != Magic::None {
+        return Err(io::Error::other("it is compressed twice; unpack it once before"));
+    }
+    Ok(Box::new(head.before(file)))
 }
 
 /// Bytes of gzip that are read at a time, as many as flate2 reads.
@@ -140,6 +151,14 @@ pub fn is_compressed(path: &Path) -> io::Result<bool> {
     Ok(magic != Magic::None)
 }
 
+/// What text in UTF-16 begins with. No text in UTF-8 does.
+pub(super) fn is_utf16(head: &[u8]) -> bool {
+    head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff")
+}
+
+/// Why text in UTF-16 is not read.
+pub(super) const UTF16: &str = "it begins like text in UTF-16; convert it by `iconv -f UTF-16 -t UTF-8`";
+
 /// Bytes of a file that are searched for a zero byte. `grep` and `git` tell binary files so.
 const SEARCHED: u64 = 64 << 10;
 
@@ -150,8 +169,8 @@ pub fn no_text(path: &Path, null: bool) -> io::Result<Option<String>> {
     }
     let mut head = Vec::new();
     File::open(path)?.take(SEARCHED).read_to_end(&mut head)?;
-    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-        return Ok(Some("it begins like text in UTF-16; convert it to UTF-8 first".into()));
+    if is_utf16(&head) {
+        return Ok(Some(UTF16.into()));
     }
     let zero = memchr::memchr(0, &head).filter(|_| !null);
     Ok(zero.map(|at| {
@@ -164,7 +183,7 @@ pub fn no_text(path: &Path, null: bool) -> io::Result<Option<String>> {
 
 /// The first bytes of a file.
 pub(super) struct Head {
-    bytes: [u8; LONGEST],
+    bytes: [u8; HEAD],
     len: usize,
 }
 
@@ -173,31 +192,82 @@ pub(super) enum Magic {
     None,
     Gzip,
     Zstd,
-    /// The format of this tool, which is not read.
-    Foreign(&'static str),
+    /// A format that is not read, and what to do about it.
+    Foreign(&'static str, &'static str),
 }
 
-/// Bytes of the longest magic.
-const LONGEST: usize = 10;
+/// Bytes that are read at a time for the magic. The longest one, that of tar, is at the end of the
+/// first 262.
+const HEAD: usize = 512;
 
-/// What compressed files begin with. `#` is a digit, and `^` one of the 16 bytes from 0x50 on.
-const MAGICS: [(&[u8], Magic); 11] = [
+/// What compressed files, archives and tables begin with. `#` is a digit, and `^` one of the 16
+/// bytes from 0x50 on.
+const MAGICS: [(&[u8], Magic); 20] = [
     (&[0x1f, 0x8b], Magic::Gzip),
     (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
     // A skippable frame, such as that of pzstd before each frame of data.
     (&[b'^', 0x2a, 0x4d, 0x18], Magic::Zstd),
-    (b"\xfd7zXZ\0", Magic::Foreign("xz")),
-    (b"LZIP\x01", Magic::Foreign("lzip")),
-    (b"\x89LZO\0\r\n\x1a\n", Magic::Foreign("lzop")),
+    (
+        b"\xfd7zXZ\0",
+        Magic::Foreign("compressed by xz", "unpack it by `xz -dc`"),
+    ),
+    // The properties that every encoder has by default, and the low bytes of the dictionary's size.
+    (
+        b"\x5d\0\0",
+        Magic::Foreign("compressed by lzma", "unpack it by `lzma -dc`"),
+    ),
+    (
+        b"LZIP\x01",
+        Magic::Foreign("compressed by lzip", "unpack it by `lzip -dc`"),
+    ),
+    (
+        b"\x89LZO\0\r\n\x1a\n",
+        Magic::Foreign("compressed by lzop", "unpack it by `lzop -dc`"),
+    ),
     // The suffix is .Z.
-    (&[0x1f, 0x9d], Magic::Foreign("compress")),
+    (
+        &[0x1f, 0x9d],
+        Magic::Foreign("compressed by compress", "unpack it by `compress -dc`"),
+    ),
     // The size of a block, and the digits of pi, or those of its root in a file without a block.
-    (b"BZh#1AY&SY", Magic::Foreign("bzip2")),
-    (b"BZh#\x17rE8P\x90", Magic::Foreign("bzip2")),
-    (&[0x04, 0x22, 0x4d, 0x18], Magic::Foreign("lz4")),
+    (b"BZh#1AY&SY", BZIP2),
+    (b"BZh#\x17rE8P\x90", BZIP2),
+    (&[0x04, 0x22, 0x4d, 0x18], LZ4),
     // The format of `lz4 -l` and of Linux kernels.
-    (&[0x02, 0x21, 0x4c, 0x18], Magic::Foreign("lz4")),
+    (&[0x02, 0x21, 0x4c, 0x18], LZ4),
+    (b"PK\x03\x04", ZIP),
+    // An archive without a file, and the first of several parts.
+    (b"PK\x05\x06", ZIP),
+    (b"PK\x07\x08", ZIP),
+    (b"7z\xbc\xaf", Magic::Foreign("a 7z archive", "unpack it by `7z x`")),
+    (
+        b"Rar!\x1a\x07",
+        Magic::Foreign("a rar archive", "unpack it by `unrar x`"),
+    ),
+    // With the first byte of a page's header, or of the footer's: a text may begin with the others.
+    (
+        b"PAR1\x15",
+        Magic::Foreign("a file of Parquet", "convert it to CSV or to lines of JSON"),
+    ),
+    (
+        b"ARROW1\0\0",
+        Magic::Foreign("a file of Arrow", "convert it to CSV or to lines of JSON"),
+    ),
+    (
+        b"Obj\x01",
+        Magic::Foreign("a file of Avro", "convert it to CSV or to lines of JSON"),
+    ),
 ];
+
+const BZIP2: Magic = Magic::Foreign("compressed by bzip2", "unpack it by `bzip2 -dc`");
+const LZ4: Magic = Magic::Foreign("compressed by lz4", "unpack it by `lz4 -dc`");
+const ZIP: Magic = Magic::Foreign("a zip archive", "unpack it by `unzip`");
+
+/// The magic of tar, and where it is in the header of the archive's first file.
+const USTAR: &[u8] = b"ustar";
+const USTAR_AT: usize = 257;
+/// Bytes of this file's name. Zeros fill them.
+const TAR_NAME: usize = 100;
 
 /// Whether bytes begin like a magic, as far as both go.
 fn is_like(magic: &[u8], head: &[u8]) -> bool {
@@ -209,13 +279,30 @@ fn is_like(magic: &[u8], head: &[u8]) -> bool {
     })
 }
 
+/// Whether bytes begin a header of tar, as far as they go: text with `-z` has no two zeros in a row
+/// there, unless a line is empty.
+fn is_like_tar(head: &[u8]) -> bool {
+    let name = &head[..head.len().min(TAR_NAME)];
+    let zeros = memchr::memchr(0, name).map_or(&[][..], |at| &name[at..]);
+    zeros.len() > 1 && zeros.iter().all(|&byte| byte == 0) && head.len() < USTAR_AT + USTAR.len()
+}
+
+fn is_tar(head: &[u8]) -> bool {
+    head.get(USTAR_AT..).is_some_and(|rest| rest.starts_with(USTAR)) && head[..USTAR_AT].contains(&0)
+}
+
 impl Head {
     /// Fails if the format is not read.
     pub(super) fn read(file: &mut impl Read) -> io::Result<(Self, Magic)> {
-        let (mut bytes, mut len) = ([0; LONGEST], 0);
+        Self::read_in(file, Magic::None)
+    }
+
+    /// The same for bytes that were `packed`.
+    fn read_in(file: &mut impl Read, packed: Magic) -> io::Result<(Self, Magic)> {
+        let (mut bytes, mut len) = ([0; HEAD], 0);
         let is_open = |head: &[u8]| {
             let mut longer = MAGICS.iter().filter(|(magic, _)| magic.len() > head.len());
-            longer.any(|(magic, _)| is_like(magic, head))
+            longer.any(|(magic, _)| is_like(magic, head)) || is_like_tar(head)
         };
         // Not longer than until it is certain: someone may be typing.
         while is_open(&bytes[..len]) {
@@ -229,62 +316,100 @@ impl Head {
         let head = &bytes[..len];
         let mut whole = MAGICS.iter().filter(|(magic, _)| magic.len() <= len);
         let found = whole.find(|(magic, _)| is_like(magic, head));
-        let magic = found.map_or(Magic::None, |&(_, magic)| magic);
-        if let Magic::Foreign(tool) = magic {
-            return Err(io::Error::other(format!(
-                "it is compressed by {tool}; unpack it by `{tool} -dc`"
-            )));
+        let mut magic = found.map_or(Magic::None, |&(_, magic)| magic);
+        if is_tar(head) {
+            let unpack = match packed {
+                Magic::Gzip => "unpack it by `tar xzf`",
+                Magic::Zstd => "unpack it by `tar --zstd -xf`",
+                _ => "unpack it by `tar xf`",
+            };
+            magic = Magic::Foreign("a tar archive", unpack);
+        }
+        if let Magic::Foreign(format, remedy) = magic {
+            return Err(io::Error::other(format!("it is {format}; {remedy}")));
         }
         Ok((Self { bytes, len }, magic))
     }
+
+    /// These bytes, and those of the file after them.
+    fn before(self, file: impl Read) -> impl Read {
+        Cursor::new(self.bytes).take(self.len as u64).chain(file)
+    }
 }
 
-/// A file from a place on, with a cursor of its own.
+/// A part of a file, with a cursor of its own.
 pub(super) struct At {
     pub(super) file: Arc<File>,
     pub(super) at: u64,
+    pub(super) end: u64,
 }
 
 impl Read for At {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(buffer, self.at)?;
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let len = buffer.len().min(left);
+        let read = self.file.read_at(&mut buffer[..len], self.at)?;
+        if read == 0 && len > 0 {
+            return Err(cut(self.at, self.end));
+        }
         self.at += read as u64;
         Ok(read)
     }
 }
 
+/// The error of a file that lost its end while it was read, as a log does by copytruncate: what is
+/// missing was perhaps not read.
+fn cut(now: u64, before: u64) -> io::Error {
+    io::Error::other(format!(
+        "it changed during the run: it had {before} bytes, and has {now} now"
+    ))
+}
+
 /// How many bytes a file has, and their hash, once it was read to its end.
 pub type Digest = Arc<OnceLock<(u64, u64)>>;
 
-/// Hashes the bytes of a file while somebody reads them.
-struct Digested<R> {
-    file: R,
-    hasher: Hasher,
-    bytes: u64,
-    to: Digest,
+/// A file that is read up to its end, which must not come before the end that it had at first.
+struct Whole {
+    file: File,
+    /// The bytes that it had; 0 if it is not a regular file.
+    len: u64,
+    /// The hash of its bytes and their number so far, and where these go.
+    hashed: Option<(Hasher, u64, Digest)>,
 }
 
-impl<R: Read> Read for Digested<R> {
+impl Read for Whole {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
-        if read == 0 && !buffer.is_empty() {
-            // A second time it is the same.
-            let _ = self.to.set((self.bytes, self.hasher.finish()));
+        if read == 0 && !buffer.is_empty() && self.len > 0 {
+            // Not by the bytes that were read: files of the kernel say more than they have.
+            let now = self.file.metadata()?.len();
+            if now < self.len {
+                return Err(cut(now, self.len));
+            }
         }
-        self.bytes += read as u64;
-        self.hasher.write(&buffer[..read]);
+        if let Some((hasher, bytes, digest)) = &mut self.hashed {
+            if read == 0 && !buffer.is_empty() {
+                // A second time it is the same.
+                let _ = digest.set((*bytes, hasher.finish()));
+            }
+            *bytes += read as u64;
+            hasher.write(&buffer[..read]);
+        }
         Ok(read)
     }
 }
 
-/// The bytes of a file as they are, hashed on the way.
-pub fn digested(file: File, to: &Digest) -> impl Read + Send + 'static {
-    Digested {
-        file,
-        hasher: Hasher::new(),
-        bytes: 0,
-        to: Arc::clone(to),
+impl Whole {
+    fn new(file: File, digest: Option<&Digest>) -> io::Result<Self> {
+        let len = regular(&file)?.map_or(0, |metadata| metadata.len());
+        let hashed = digest.map(|digest| (Hasher::new(), 0, Arc::clone(digest)));
+        Ok(Self { file, len, hashed })
     }
+}
+
+/// The bytes of a file as they are, hashed on the way.
+pub fn digested(file: File, to: &Digest) -> io::Result<impl Read + Send + 'static> {
+    Whole::new(file, Some(to))
 }
 
 /// Opens a file, or stdin for `-`. Its bytes are decompressed if they are compressed.
@@ -293,11 +418,7 @@ pub(super) fn opened(
     progress: &Arc<Progress>,
     digest: Option<&Digest>,
 ) -> io::Result<Box<dyn Read + Send>> {
-    let file = open(path)?;
-    match digest {
-        Some(digest) => decoded(digested(file, digest), progress),
-        None => decoded(file, progress),
-    }
+    decoded(Whole::new(open(path)?, digest)?, progress)
 }
 
 pub(super) struct Counted<R> {
