@@ -1,6 +1,8 @@
 //! How numbers and tables are printed.
 
 use indicatif::HumanBytes;
+use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// A rate: percents down to 0.1%, then powers of ten.
@@ -29,6 +31,23 @@ pub(crate) fn without_key(missing: usize) -> String {
         0 => String::new(),
         missing => format!(", {missing} of them without a key"),
     }
+}
+
+/// The name of a file as part of a line: as a string of JSON if it has control characters, which
+/// would end the line or reach the terminal, or begins like such a string.
+pub(crate) fn name(name: &str) -> Cow<'_, str> {
+    if !name.starts_with('"') && !name.contains(char::is_control) {
+        return name.into();
+    }
+    let mut text = String::new();
+    for letter in Value::from(name).to_string().chars() {
+        // JSON allows some of them.
+        match letter.is_control() {
+            true => write!(text, "\\u{:04x}", u32::from(letter)).expect("a string takes everything"),
+            false => text.push(letter),
+        }
+    }
+    text.into()
 }
 
 /// Bytes as KiB, MiB or GiB: `48 KiB`, `1.50 MiB`.

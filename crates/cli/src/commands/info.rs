@@ -225,10 +225,10 @@ impl Facts {
         let wrong = in_use as f64 * bank.false_positive_rate();
         self.add("columns in use", in_use);
         self.show("wrong columns per key when full", table::mean(wrong), wrong);
-        let shown = names.0.iter().take(MOST_NAMES).map(String::as_str);
+        let shown = names.0.iter().take(MOST_NAMES).map(|name| table::name(name));
         let more = names.0.len().saturating_sub(MOST_NAMES);
         let more = (more > 0).then(|| format!("and {more} more"));
-        let text: Vec<&str> = shown.chain(more.as_deref()).collect();
+        let text = Vec::from_iter(shown.chain(more.map(Into::into)));
         self.show("names", text.join(", "), names.0.clone());
     }
 

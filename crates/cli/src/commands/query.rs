@@ -5,6 +5,7 @@ use crate::args::{LookupArgs, Query, Which};
 use crate::bank::{self, Names};
 use crate::filter_file::{Content, FilterFile};
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
+use crate::table;
 use anyhow::{Context, Result, bail, ensure};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::{Files, Input, Reader, is_stdin};
@@ -281,7 +282,7 @@ fn answer(
             _ if passes(record) => add(b""),
             Print::Names(names) => {
                 for &column in columns {
-                    add(format!("{}\t", names.of(column)).as_bytes());
+                    add(format!("{}\t", table::name(&names.of(column))).as_bytes());
                 }
             }
             Print::Counts => add(format!("{}\t", columns.len()).as_bytes()),

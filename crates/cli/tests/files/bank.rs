@@ -300,3 +300,99 @@ fn names_are_checked() {
     shell.write("bank", &bytes[..end - 1]);
     shell.fails("which bank a", "the bytes end after ");
 }
+
+/// A name would end the line or reach the terminal. It is a string of JSON then, and if it begins
+/// like one.
+#[cfg(unix)] // Windows has no such names.
+#[test]
+fn names_are_part_of_a_line() {
+    let shell = Shell::new();
+    let names = ["a\tb\nc", "\u{1b}[2J", "\u{9b}2J", "\"q\"", "ü \\n"];
+    let list = names.map(|name| {
+        shell.write(name, "k\n");
+        format!("{name}\0")
+    });
+    shell.write("list", list.concat());
+    shell.ok("build --bank --files0-from list -o bank --rate 1e-6");
+    let printed = [r#""a\tb\nc""#, r#""\u001b[2J""#, r#""\u009b2J""#, r#""\"q\"""#, r"ü \n"];
+    let expected = printed.map(|name| format!("{name}\tk\n")).concat();
+    assert_eq!(which(&shell, "", "k\n").1, expected);
+    let shown = shell.fact("bank", "names");
+    assert_eq!(shown, printed.join(", "));
+    // Messages are lines too.
+    let text = shell.error("dedup \u{1b}[2J/x");
+    assert!(text.contains("\\u{1b}[2J") && !text.contains('\u{1b}'), "{text}");
+}
+
+/// Each file has one column, whatever names it has.
+#[test]
+fn a_file_is_one_column() {
+    let shell = Shell::new();
+    shell.write("a", "1\n");
+    shell.write("b", "2\n");
+    std::fs::hard_link(shell.path("a"), shell.path("c")).unwrap();
+    let output = shell.run("build --bank a b ./a c b -o bank --rate 1e-6");
+    let text = stderr(&output);
+    assert!(text.contains("2 lines of 2 files") && text.contains(", 3 other names of the same files left out"));
+    assert_eq!(shell.fact("bank", "names"), "a, b");
+    assert_eq!(which(&shell, "", "1\n2\n").1, "a\t1\nb\t2\n");
+    let output = shell.run("build --bank b c a -o bank --rate 1e-6 --json-summary");
+    let json: Value = serde_json::from_str(&stderr(&output)).unwrap();
+    assert_eq!((&json["filters"], &json["names_left_out"]), (&2.into(), &1.into()));
+    // Filter files too.
+    shell.ok("build a -o f --expected 10");
+    let output = shell.run("build --bank f f -o bank");
+    assert!(
+        stderr(&output).starts_with("1 filter, 1 other name"),
+        "{}",
+        stderr(&output)
+    );
+    // Other files with the same bytes are other files.
+    shell.write("d", "1\n");
+    assert!(stderr(&shell.run("build --bank a d -o bank")).contains("2 lines of 2 files"));
+}
+
+/// One large file makes every filter large, which is said before it is made.
+#[test]
+fn a_large_bank_is_announced() {
+    let shell = Shell::new();
+    shell.write("large", lines(0..200_000));
+    let names = Vec::from_iter((0..200).map(|number| format!("{number}")));
+    for name in &names {
+        shell.write(name, format!("{name}\n"));
+    }
+    let files = names.join(" ");
+    let build = |options: &str| stderr(&shell.run(&format!("build --bank -o bank large {files} {options}")));
+    let text = build("");
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.starts_with("lanebloom: each of the 201 filters has room for the 200")
+            && first.contains(" keys of the largest file: the bank takes "),
+        "{text}"
+    );
+    let size = std::fs::metadata(shell.path("bank")).unwrap().len() as f64;
+    let said = first.split_once("takes ").unwrap().1.split_once(" MiB").unwrap().0;
+    let said = said.parse::<f64>().unwrap() * f64::from(1 << 20);
+    assert!((0.99..1.01).contains(&(said / size)), "{said} of {size}");
+    assert!(build("--expected 200k").contains("for the 200000 keys of --expected"));
+    assert_eq!(build("--quiet"), "");
+    assert!(!build("--expected 1k").contains("has room for"));
+}
+
+/// Without --expected there is room for all keys: a filter above its rate has other reasons.
+#[test]
+fn why_a_file_is_above_the_planned_rate() {
+    let shell = Shell::new();
+    shell.write("a", (0..97).map(|number| format!("{number}\n")).collect::<String>());
+    let build = |options: &str| stderr(&shell.run(&format!("build --bank a -o bank {options}")));
+    let text = build("--hasher prehashed");
+    assert!(
+        text.contains(", 1 file above the planned rate: the hashes are not random") && !text.contains("--expected"),
+        "{text}"
+    );
+    assert!(
+        build("--hasher prehashed --expected 50").contains(", 1 file with more keys than the 50 of --expected, or")
+    );
+    assert!(build("--expected 50").contains(", 1 file with more keys than the 50 of --expected, "));
+    assert!(!build("").contains("above"));
+}

@@ -12,14 +12,19 @@ use lanebloom::codec::SnapshotHeader;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, ConcurrentBloom, FilterBank, ScalableBloom};
 use lanebloom_files::input::{self, is_stdin};
+use lanebloom_files::note;
 use lanebloom_files::pipeline::{self, Stage};
 use lanebloom_files::seen;
 use lanebloom_files::summary::{Summary, count};
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
 /// Filters that are in memory before they become columns: those of a word of a row.
 const GROUP: usize = 64;
+
+/// Bytes of a bank that are announced before it is made.
+const LARGE: usize = 64 << 20;
 
 impl BuildJob<'_> {
     /// The bank of all inputs, for a key of none of which it finds an input at this rate, and the
@@ -28,12 +33,24 @@ impl BuildJob<'_> {
         if self.files.is_empty() {
             bail!("a bank has a filter for each input file, and the list names none");
         }
+        // Hard links to a file and repeated names are one file.
+        let (mut found, before) = (HashSet::new(), self.files.len());
+        let mut is_new = |path: &Path| match input::identity(path) {
+            Ok(Some(id)) => found.insert(id),
+            // It is an error when it is opened.
+            _ => true,
+        };
+        self.files.retain(|path| is_new(path));
+        let repeated = before - self.files.len();
         let names = self.files.iter().map(|path| input::name(path)).collect();
         let (bank, mut summary, wrong) = if self.are_filters()? {
             self.of_filters()?
         } else {
             self.of_keys(rate)?
         };
+        if repeated > 0 {
+            summary.text += &format!(", {} of the same files left out", count(repeated, "other name"));
+        }
         let memory = bank.memory_bytes();
         summary.text += &format!(
             ", {}, {} wrong columns per key",
@@ -42,6 +59,7 @@ impl BuildJob<'_> {
         );
         summary.statistics.extend([
             ("filters", bank.len().into()),
+            ("names_left_out", repeated.into()),
             ("memory_bytes", memory.into()),
             ("wrong_columns_per_key", wrong.into()),
         ]);
@@ -131,13 +149,16 @@ impl BuildJob<'_> {
         };
         let builder = ConcurrentBloom::builder().expected_keys(keys);
         let builder = builder.false_positive_rate(rate / files as f64).hasher(self.hasher);
-        let bank = FilterBank::new(files, &builder).with_context(|| {
+        let failed = || {
             let rate = table::rate(rate);
             format!("a bank of {files} filters for {keys} keys each at a rate of {rate} for all")
-        })?;
+        };
+        let empty = builder.clone().build().with_context(failed)?;
+        self.announce(&empty, keys);
+        let bank = FilterBank::new(files, &builder).with_context(failed)?;
         let mut filling = self.in_order(Filling {
             bank,
-            empty: builder.build()?,
+            empty,
             filters: Vec::new(),
             pushed: 0,
             lines: 0,
@@ -164,7 +185,18 @@ impl BuildJob<'_> {
             table::without_key(missing)
         );
         if overfull > 0 {
-            text += &format!(", {overfull} files with more keys than the {keys} of --expected");
+            let files = count(overfull, "file");
+            let (expected, hashes) = (self.args.size.expected, self.hasher == AnyHasher::Prehashed);
+            text += &match (expected, hashes) {
+                (Some(keys), false) => format!(", {files} with more keys than the {keys} of --expected"),
+                (Some(keys), true) => {
+                    format!(
+                        ", {files} with more keys than the {keys} of --expected, or with hashes that are not random"
+                    )
+                }
+                (None, true) => format!(", {files} above the planned rate: the hashes are not random"),
+                (None, false) => format!(", {files} above the planned rate"),
+            };
         }
         let statistics = vec![
             ("lines", lines.into()),
@@ -173,6 +205,29 @@ impl BuildJob<'_> {
             ("overfull", overfull.into()),
         ];
         Ok((bank, Summary { text, statistics }, rate))
+    }
+
+    /// Says how large the bank will be if that is much: one large file makes the filters of all
+    /// others large.
+    fn announce(&self, filter: &ConcurrentBloom<AnyHasher>, keys: usize) {
+        let (files, filter) = (self.files.len(), filter.memory_bytes());
+        // A row has whole words.
+        let bank = files.next_multiple_of(64).saturating_mul(filter);
+        if bank < LARGE || self.quiet {
+            return;
+        }
+        let whole = bank.saturating_add(files.min(GROUP).saturating_mul(filter));
+        let of = match self.args.size.expected {
+            Some(_) => "--expected",
+            None => "the largest file",
+        };
+        note(&format!(
+            "lanebloom: each of the {} has room for the {keys} keys of {of}: the bank takes {}, and up to {} of memory \
+             until it is written; a bank for files of each size takes less",
+            count(files, "filter"),
+            table::bytes(bank as u64),
+            table::bytes(whole as u64),
+        ));
     }
 
     /// Gives the chunks of each input in order to a stage.
