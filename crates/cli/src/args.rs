@@ -56,7 +56,9 @@ const EXIT_STATUS: &str = "\
 Exit status:
   0    success; `query` and `which` found every key
   1    `query` or `which` missed a key
-  2    an error, with a message on stderr; states and outputs are as before
+  2    an error, with a message on stderr; states and outputs are as before,
+       but for an error of --state itself
+  130  Ctrl-C ended it (128 + N: signal N)
   141  the reader of the output closed it (as after SIGPIPE)";
 
 #[derive(Debug, Subcommand)]
@@ -98,7 +100,7 @@ Examples:
   lanebloom dedup --exact huge.txt                       # two passes")]
 pub(crate) struct Dedup {
     /// Write to FILE instead of stdout. FILE is replaced as a whole once all lines are in it, so an
-    /// error leaves it as it was. It cannot be an input
+    /// error or Ctrl-C leaves it as it was. It cannot be an input, nor a name of stdout or stderr
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
@@ -140,8 +142,9 @@ pub(crate) struct Dedup {
     pub(crate) only_duplicates: bool,
 
     /// Remember the lines in FILE across runs. The run creates FILE if it is missing, and replaces
-    /// it as a whole after all output is written. One run at a time can use it: a second one fails
-    /// at once. Without --rate, later runs keep the rate of FILE
+    /// it as a whole after all output is written: if that fails, the output stays, and the next run
+    /// prints its lines again. One run at a time can use it: a second one fails at once. Without
+    /// --rate, later runs keep the rate of FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "exact")]
     pub(crate) state: Option<PathBuf>,
 
@@ -197,11 +200,12 @@ pub(crate) struct Build {
     #[arg(long = "static", conflicts_with = "expected")]
     pub(crate) is_static: bool,
 
-    /// Make a bank: a filter for each input file, which `which` asks all at once. --expected is the
-    /// number of different keys in the largest file; without it, the input is read twice. --rate
-    /// is the bank's: a key that no file has is found in one by mistake with at most this
-    /// probability. If the first input is a filter file of `build`, all are, and each is taken as
-    /// it is: build them for the same number of keys and the same rate
+    /// Make a bank: a filter for each input file, which `which` asks all at once. Other names of a
+    /// file (hard links) are left out. All filters have the size that the largest file needs, and a
+    /// large bank is announced. --expected is the number of different keys in the largest file;
+    /// without it, the input is read twice. --rate is the bank's: a key that no file has is found in
+    /// one by mistake with at most this probability. If the first input is a filter file of `build`,
+    /// all are, and each is taken as it is: build them for the same number of keys and the same rate
     #[arg(long, conflicts_with = "is_static")]
     pub(crate) bank: bool,
 
@@ -272,10 +276,10 @@ pub(crate) struct Query {
 /// Print which files of a bank hold each key
 ///
 /// `build --bank` makes the bank of the files. For each file that may hold the key of a line, this
-/// prints the name of the file, a tab, and the line unchanged. Exits with 0 if every key is in a
-/// file, and with 1 otherwise. A name may be wrong: `info` prints how many are, on average. A line
-/// without a key is in no file. With --quiet it prints nothing and exits at the first key that is
-/// in no file.
+/// prints the name of the file, a tab, and the line unchanged. A name with control characters is a
+/// string of JSON. Exits with 0 if every key is in a file, and with 1 otherwise. A name may be
+/// wrong: `info` prints how many are, on average. A line without a key is in no file. With --quiet
+/// it prints nothing and exits at the first key that is in no file.
 ///
 /// The bank names the hasher, as for `query`. If you gave --ignore-case to `build`, give it to
 /// `which` too.

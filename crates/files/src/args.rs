@@ -8,12 +8,15 @@ use std::path::PathBuf;
 pub struct InputArgs {
     /// Files and folders to read, one after another; `-`: stdin, which is read if nothing is named.
     /// A folder stands for all files in it and below, hidden ones too, by their names in order.
-    /// Links in it are followed. Pipes, devices, and links that lead back or, within a linked
-    /// folder, again to a folder are not read, and the summary counts them. A folder without a file
-    /// is an error. A pattern in quotes, such as 'data/**/*.jsonl.gz', stands for the files and
-    /// folders that it matches, each file once, by their paths in order; `**` matches any folders.
-    /// gzip and zstd are recognized by their content and unpacked. xz, bzip2, lz4, lzip, lzop and
-    /// compress are refused
+    /// Links in it are followed. Pipes, devices, links that lead back or, within a linked folder,
+    /// again to a folder, and unfinished files of other runs (.lanebloom-*.new, .part, .lock) are
+    /// not read, and the summary counts them. The name of such an unfinished file is an error. A
+    /// folder without a file is an error. A pattern in quotes, such as 'data/**/*.jsonl.gz', stands
+    /// for the files and folders that it matches, each file once, by their paths in order; `**`
+    /// matches any folders. gzip and zstd are recognized by their content and unpacked. xz, lzma,
+    /// bzip2, lz4, lzip, lzop and compress are refused, and so are archives (tar, zip, 7z, rar),
+    /// Arrow, Avro, Parquet that the command does not read, and text in UTF-16. A file that becomes
+    /// shorter while it is read is an error
     #[arg(value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
 

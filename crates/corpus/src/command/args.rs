@@ -36,11 +36,13 @@ Examples:
 Exit status:
   0    success
   2    an error, with a message on stderr; states and outputs are as before
+  130  Ctrl-C ended it (128 + N: signal N)
   141  the reader of the output closed it (as after SIGPIPE)"
 )]
 pub(super) struct Args {
     /// Write to FILE instead of stdout, compressed if its name ends in .gz or .zst. FILE is
-    /// replaced as a whole once all documents are in it. It cannot be an input
+    /// replaced as a whole once all documents are in it. It cannot be an input, nor a name of
+    /// stdout or stderr
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) output: Option<PathBuf>,
 
