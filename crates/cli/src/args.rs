@@ -203,9 +203,10 @@ pub(crate) struct Build {
     /// Make a bank: a filter for each input file, which `which` asks all at once. Other names of a
     /// file (hard links) are left out. All filters have the size that the largest file needs, and a
     /// large bank is announced. --expected is the number of different keys in the largest file;
-    /// without it, the input is read twice. --rate is the bank's: a key that no file has is found in
-    /// one by mistake with at most this probability. If the first input is a filter file of `build`,
-    /// all are, and each is taken as it is: build them for the same number of keys and the same rate
+    /// without it, the input is read twice. --rate is the bank's: a key that no file has is found
+    /// in one by mistake with at most this probability. If the first input is a filter file of
+    /// `build`, all are, and each is taken as it is: build them for the same number of keys and the
+    /// same rate
     #[arg(long, conflicts_with = "is_static")]
     pub(crate) bank: bool,
 

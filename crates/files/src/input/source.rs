@@ -350,7 +350,7 @@ impl Read for At {
         let len = buffer.len().min(left);
         let read = self.file.read_at(&mut buffer[..len], self.at)?;
         if read == 0 && len > 0 {
-            return Err(cut(self.at, self.end));
+            return Err(cut(self.file.metadata()?.len(), self.end));
         }
         self.at += read as u64;
         Ok(read)
