@@ -85,7 +85,7 @@ async fn read_name(store: Arc<Client>, id: i64) -> Result<Option<String>, BoxErr
 fn connect_ids(redis: &str) -> Result<Ids, BoxError> {
     let hasher = SipHash13::with_key(*b"from the secrets");
     let filter = |keys| ConcurrentBloom::builder().expected_keys(keys);
-    let build = move |keys| filter(keys).hasher(hasher.clone()).build();
+    let build = move |keys| filter(keys).hasher(hasher).build();
     let builder = SharedBloom::builder("users").open_above_lag(SILENCE);
     Ok(builder.connect_set(redis::Client::open(redis)?, 100_000, build)?)
 }

@@ -552,8 +552,8 @@ impl KeyHasher for FastHash {
 /// The hasher of a filter whose keys are hashed elsewhere: it takes hashes alone.
 ///
 /// Methods that take keys do not compile. So no key is hashed twice in two ways, and a snapshot
-/// does not claim a hasher that the keys never saw. Different keys need different hashes of 64 bits:
-/// [the module](crate::hash) says what is good enough.
+/// does not claim a hasher that the keys never saw. Different keys need different hashes of 64
+/// bits: [the module](crate::hash) says what is good enough.
 ///
 /// ```
 /// use lanebloom::{ConcurrentBloom, Prehashed};

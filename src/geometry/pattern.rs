@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! x       = hash * BLOCK_MULTIPLIER
-//! block   = x * blocks / 2^64                 by a widening multiplication: the high bits of x
+//! block   = x * blocks / 2^64           by a widening multiplication
 //! product = (x ^ x >> 24) * MULTIPLIER
 //! pattern = the bytes of the product, from the highest down
 //!
@@ -27,12 +27,12 @@
 //! filter for 1% would find 99.5% of absent keys. High bits of a product depend on all bits of the
 //! hash, so whatever bits the keys share, they take all blocks evenly.
 //!
-//! The pattern comes from a second product, of the first one folded. Without the fold, the low bytes
-//! of the product would be those of a product of the low bytes of the hash alone: constant for
-//! hashes whose low 24 to 40 bits are equal (2.2 times the rate at 28 bits, 13 times for unhashed
-//! multiples of 2^37). Besides, a pattern linear in the hash would repeat along the lattice that
-//! the blocks of unhashed integers form (1, 2, 3): up to 9 times the rate. `docs/HASHES.md` has the
-//! rates of many divisions, which the tests check.
+//! The pattern comes from a second product, of the first one folded. Without the fold, the low
+//! bytes of the product would be those of a product of the low bytes of the hash alone: constant
+//! for hashes whose low 24 to 40 bits are equal (2.2 times the rate at 28 bits, 13 times for
+//! unhashed multiples of 2^37). Besides, a pattern linear in the hash would repeat along the
+//! lattice that the blocks of unhashed integers form (1, 2, 3): up to 9 times the rate.
+//! `docs/HASHES.md` has the rates of many divisions, which the tests check.
 //!
 //! The lowest byte of a product is not used.
 //!
@@ -210,18 +210,18 @@ const fn eight(lowest: u32, bits: usize) -> u64 {
 /// The multiplier of the block, and the one of the pattern.
 ///
 /// Both have a high spectral figure, whatever power of two divides the hashes: for `m` times each
-/// power of two up to 2^40, and each `q` up to 2^30, `q` times the distance of `q * m / 2^64` from a
-/// whole number is at least 0.028. (0.001 for the golden ratio's multiplier and those of Murmur3,
+/// power of two up to 2^40, and each `q` up to 2^30, `q` times the distance of `q * m / 2^64` from
+/// a whole number is at least 0.028. (0.001 for the golden ratio's multiplier and those of Murmur3,
 /// 0.029 the best of 6e7. A multiplier with a low figure piles up the multiples of some number on a
-/// few blocks: the golden ratio's multiples of 2^16 have 15 times the rate.) Of the pairs of the
-/// twelve best, this one keeps the rate of unhashed integers below twice the requested one.
+/// few blocks: with the golden ratio's, multiples of 2^16 have 15 times the rate.) This pair of the
+/// twelve best keeps the rate of unhashed integers below twice the requested one.
 pub(crate) const BLOCK_MULTIPLIER: u64 = 0x45e1_0f8c_ad1e_3257;
 pub(crate) const MULTIPLIER: u64 = 0x28b6_4b9e_11e7_f457;
 
 /// The shift of the fold. (Unhashed multiples of 2^30 to 2^40, filters of four patterns, 1000 to
-/// 100,000 keys, five pairs of multipliers: of 1540 rates, 28 are above twice the requested one with
-/// 32, 14 with 28, 4 with 24, 3 with 22, 20 with 18. With 32, the halves of such a number do not
-/// overlap, and its pattern is linear in it. With less, low bytes of its pattern hardly vary.)
+/// 100,000 keys, five pairs of multipliers: of 1540 rates, 28 are above twice the requested one
+/// with 32, 14 with 28, 4 with 24, 3 with 22, 20 with 18. With 32, the halves of such a number do
+/// not overlap, and its pattern is linear in it. With less, low bytes of its pattern hardly vary.)
 pub(crate) const FOLD: u32 = 24;
 
 /// A word of a key's block, and the positions of the key's bits in it: the low 6 bits of each byte,
@@ -345,7 +345,7 @@ mod tests {
             let x = hash.wrapping_mul(BLOCK_MULTIPLIER);
             let p = (x ^ x >> 24).wrapping_mul(MULTIPLIER);
             let q = p.wrapping_mul(MULTIPLIER);
-            assert_eq!(block(hash, 1000), (x as u128 * 1000 >> 64) as usize);
+            assert_eq!(block(hash, 1000), scale(x, 1000));
             let words = |pattern: &[WordBits], bits| -> alloc::vec::Vec<(usize, u64)> {
                 pattern.iter().map(|part| (part.word, part.mask(bits))).collect()
             };

@@ -195,9 +195,9 @@ fn filters_of_a_part_of_the_keys_have_the_rate() {
     check_all(&divisions(), 1.1, &[1, 2, 4, 8]);
 }
 
-/// These are ids that a program takes for hashes, and hashes with few bits that vary. (Eight words of
-/// one bit use the second lowest byte of the product, where multiples of 2^36 hardly vary: multiples
-/// of 2^38 had 5 times the rate. Only a caller who fixes eight words gets them.)
+/// These are ids that a program takes for hashes, and hashes with few bits that vary. (Eight words
+/// of one bit use the second lowest byte of the product, where multiples of 2^36 hardly vary:
+/// multiples of 2^38 had 5 times the rate. Only a caller who fixes eight words gets them.)
 #[test]
 fn poor_hashes_have_at_most_twice_the_rate() {
     check_all(&unhashed(), 2.0, &[1, 2, 4]);

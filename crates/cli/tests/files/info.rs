@@ -81,9 +81,9 @@ blocks          21
 keys expected   1000
 memory          1.31 KiB
 rate planned    0.83%
-keys estimated  495
-fill            23.83%
-rate now        4.17e-4
+keys estimated  503
+fill            24.15%
+rate now        4.65e-4
 overfull        no
 checksum        correct
 ";

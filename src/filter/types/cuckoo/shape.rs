@@ -48,7 +48,7 @@ impl BucketShape {
         (1 << self.fingerprint_bits) - 1
     }
 
-    /// The fingerprint of a hash: the high half of its product, which the bucket does not come from.
+    /// The fingerprint of a hash: from its second product. The bucket comes from the first one.
     #[inline(always)]
     pub(crate) fn fingerprint(self, hash: u64) -> u64 {
         (((product(hash) >> 32) * self.fingerprints()) >> 32) + 1

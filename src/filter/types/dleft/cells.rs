@@ -4,12 +4,13 @@
 //!
 //! # Addresses
 //!
-//! A hash has a bucket `q` and a remainder `r`, the highest 14 bits of its product. In subtable `i` the key's bucket is
-//! `(q + step_i(r)) mod buckets`, and its remainder again `r`. Each of the four is a permutation of
-//! the pairs `(q, r)`: if two keys have the same bucket and remainder in one subtable, they have
-//! the same in all. So a cell with a key's remainder in any of its buckets is the key's own, and an
-//! operation never decrements the count of another key. (Bonomi et al. say why this takes a
-//! permutation: it does not hold with four independent hashes.)
+//! A hash has a bucket `q` and a remainder `r`, the highest 14 bits of its second product. In
+//! subtable `i` the key's bucket is `(q + step_i(r)) mod buckets`, and its remainder again `r`.
+//! Each of the four is a permutation of the pairs `(q, r)`: if two keys have the same bucket and
+//! remainder in one subtable, they have the same in all. So a cell with a key's remainder in any
+//! of its buckets is the key's own, and an operation never decrements the count of another key.
+//! (Bonomi et al. say why this takes a permutation: it does not hold with four independent
+//! hashes.)
 //!
 //! # A cell
 //!
