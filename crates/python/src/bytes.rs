@@ -27,8 +27,8 @@ pub(crate) enum Written {
     Varying,
 }
 
-/// Ends the bytes of a row that has a null. They are not UTF-8, nor the nanoseconds of a time, and as
-/// a double they are NaN, which is never written.
+/// Ends the bytes of a row that has a null. They are not UTF-8, nor the nanoseconds of a time, and
+/// as a double they are NaN, which is never written.
 const NULLS: [u8; 8] = *b"\xffnulls\xff\xff";
 
 /// Writes a row of so many parts; `write` appends part `i`. A row of one part is that part.

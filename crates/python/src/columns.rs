@@ -102,8 +102,8 @@ fn bit(bits: &[u8], i: usize) -> bool {
     bits[i / 8] >> (i % 8) & 1 != 0
 }
 
-/// Writes the decimal of these bytes in two's complement. (Within `Column::write` it would cost every
-/// row of other columns some time.)
+/// Writes the decimal of these bytes in two's complement. (Within `Column::write` it would cost
+/// every row of other columns some time.)
 #[inline(never)]
 fn decimal(bytes: &[u8], scale: i64, out: &mut Vec<u8>) -> Written {
     let mut value = [0; 32];

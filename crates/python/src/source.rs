@@ -269,8 +269,8 @@ fn has_objects(frame: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(false)
 }
 
-/// Whether a column of pandas has objects, or categories that are objects, to which Arrow would give
-/// one type: a date beside a time becomes a time, and an integer beyond 64 bits is an error.
+/// Whether a column of pandas has objects, or categories that are objects, to which Arrow would
+/// give one type: a date beside a time becomes a time, and an integer beyond 64 bits is an error.
 fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = column.py();
     let (mut values, mut dtype) = (column.clone(), column.getattr("dtype")?);

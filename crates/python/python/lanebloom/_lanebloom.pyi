@@ -206,8 +206,8 @@ class BloomFilter(_Compared):
               table it is given the tuple of each row, or the value if there is one column.
 
     Keys are int, str, bytes, float, Decimal, bool, None, tuple, UUID, datetime, date, IP addresses
-    and numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a
-    str and its UTF-8 are one too. None, NaN and every null of an array or a frame are one key.
+    and numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and
+    a str and its UTF-8 are one too. None, NaN and every null of an array or a frame are one key.
 
     >>> from lanebloom import BloomFilter
     >>> seen = BloomFilter(1_000_000, 0.001)
