@@ -365,7 +365,7 @@ def test_filters_of_spark_are_read_and_made(spark):
 
 
 def test_values_are_found_in_the_parquet_filters_that_spark_writes(spark, tmp_path):
-    """10,000 bytes are 312.5 blocks. Timestamps are INT96 by default, and filters of booleans are empty."""
+    """10,000 bytes are 312.5 blocks; Spark 3.5 takes 16,384 instead. Timestamps are INT96 by default, and filters of booleans are empty."""
     df = spark.range(1000).selectExpr(
         "id", "timestamp_micros(1700000000000000 + id * 1000003) AS ts", "timestamp_micros(-id * 100000000003) AS old",
         "cast(id AS float) / 8 AS f", "cast(id AS decimal(9,2)) AS d9", "cast(id AS decimal(38,3)) AS d38",
@@ -383,7 +383,8 @@ def test_values_are_found_in_the_parquet_filters_that_spark_writes(spark, tmp_pa
         values = [row[column] for row in rows]
         if column in ("ts", "old"):
             values = [value.astimezone(datetime.timezone.utc) for value in values]
-        assert f.nbytes == 312 * 32 and f.contains_many(values).all(), column
+        assert f.nbytes in (312 * 32, 16_384) and f.contains_many(values).all(), column
+        assert f.nbytes == 312 * 32 or version(spark) < (4, 3), column
     assert datetime.datetime(2000, 1, 1) not in SplitBlockBloomFilter.from_parquet(path, "ts", 0)
 
 
