@@ -58,7 +58,7 @@
 //! # Features
 //!
 //! The calls take blocking connections of the crate [`redis`](https://docs.rs/redis), version 1.8
-//! or a later 1.x. It is re-exported: `use lanebloom_redis::redis;`. Features only add.
+//! or a later 1.x. It is re-exported: `use lanebloom_redis::redis;`.
 //!
 //! | feature | |
 //! |---|---|
