@@ -392,7 +392,7 @@ fn memory_for_long_records() {
         (&["--csv=k"], csv, true),
     ] {
         let mut command = dedup(flags);
-        let (output, memory) = memory(command.arg("--threads=1"), records.as_bytes(), records.len());
+        let (output, memory) = memory(command.args(SURE).arg("--threads=1"), records.as_bytes(), records.len());
         assert_bytes(&output, records.as_bytes(), flags);
         let Some(Memory { peak, now }) = memory else {
             return eprintln!("skipped: no /proc tells the memory");

@@ -439,6 +439,11 @@ fn who_was_away_for_long_fetches_what_changed() {
     assert_eq!((one.stats().resyncs, other.stats().resyncs), (1, 3));
 }
 
+/// The hash with this place, by which its block is chosen (docs/FORMAT.md).
+fn hash_of_place(place: u64) -> u64 {
+    place.wrapping_mul(8_624_540_351_740_434_791)
+}
+
 /// A bit in each of many chunks: no push has more of them than a script can take.
 #[test]
 fn many_chunks_are_pushed() {
@@ -451,7 +456,9 @@ fn many_chunks_are_pushed() {
     };
     let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
     assert_eq!(one.bits_per_word(), 1);
-    let hashes: Vec<u64> = (0..5120).map(|chunk| (chunk << 51) / 5 * 8 + (1 << 30)).collect();
+    let hashes: Vec<u64> = (0..5120)
+        .map(|chunk| hash_of_place((chunk << 51) / 5 * 8 + (1 << 30)))
+        .collect();
     one.insert_hashes(&hashes);
     one.sync(PATIENCE).unwrap();
     other.sync(PATIENCE).unwrap();
@@ -469,7 +476,7 @@ fn much_is_pulled_piece_by_piece() {
     let build = || ConcurrentBloom::builder().memory_budget(16 << 20).build().unwrap();
     let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
     // In the first eighth of the filter, which travels as whole chunks: 2 MiB.
-    let hashes: Vec<u64> = (0..100_000).map(|i| number(i) >> 3).collect();
+    let hashes: Vec<u64> = (0..100_000).map(|i| hash_of_place(number(i) >> 3)).collect();
     one.insert_hashes(&hashes);
     one.sync(PATIENCE).unwrap();
     assert!(one.stats().pushed_bytes >= 2 << 20);
