@@ -332,7 +332,9 @@ fn a_failed_load_is_not_cached_and_the_next_get_loads() {
 impl Cache {
     /// A get of a row that is due: it answers with it, and begins a load.
     fn refresh(&self) -> Option<usize> {
-        let known = self.flights.current(self.flights.caches.get(KEY), || self.front.vouches());
+        let known = self
+            .flights
+            .current(self.flights.caches.get(KEY), || self.front.vouches());
         if let Some((_, flight)) = self.flights.refresh(KEY, Some(0)) {
             assert!(flight.begin(1).is_ok());
             self.load(&flight);

@@ -223,3 +223,30 @@ fn a_union_beside_a_growth_loses_nothing() {
         assert!((2..=3).contains(&all.layers().len()));
     });
 }
+
+/// One word per key at a low rate, and a hint of eight keys: there can be no second layer, but by a
+/// greater hint. It is set while the last key finds the layer full.
+#[test]
+fn a_hint_beside_the_last_key_is_not_lost() {
+    let key = |i: u64| hash_of_product(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    loom::model(move || {
+        let build = || {
+            let builder = ScalableBloom::builder().expected_keys(1).words_per_key(1);
+            Arc::new(builder.false_positive_rate(1e-4).hint(8).build().unwrap())
+        };
+        let full = build();
+        let last = (0..)
+            .find(|&i| full.insert_hash(key(i)).unwrap() && full.is_full())
+            .unwrap();
+        assert_eq!(full.layers().len(), 1);
+        let filter = build();
+        (0..last).for_each(|i| assert_eq!(filter.insert_hash(key(i)), Ok(true)));
+        let hinting = {
+            share!(filter);
+            move || filter.set_hint(12)
+        };
+        beside(insert(&filter, key(last)), hinting);
+        assert_eq!(filter.insert_hash(key(last + 1)), Ok(true));
+        assert_eq!(filter.layers().len(), 2);
+    });
+}

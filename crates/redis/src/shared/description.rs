@@ -8,8 +8,9 @@ use redis::{RedisError, RedisResult, Value};
 use std::fmt;
 use std::time::Duration;
 
-/// The version of the keys and deltas. A node with another version is refused.
-const FORMAT: u32 = 1;
+/// The version of the keys, the deltas and the layout of the bits. A node with another version is
+/// refused.
+const FORMAT: u32 = 2;
 
 /// The keys of a set, or of a generation of one.
 #[derive(Clone, Debug)]
@@ -275,19 +276,19 @@ mod tests {
         assert_eq!(
             texts,
             [
-                format!("1 17 2 3 {print} 0"),
-                format!("1 17 2 3 {print} 1700000000000"),
-                format!("1 17 2 3 {print} 4x1500000000"),
+                format!("2 17 2 3 {print} 0"),
+                format!("2 17 2 3 {print} 1700000000000"),
+                format!("2 17 2 3 {print} 4x1500000000"),
             ]
         );
         for (lifetime, text) in lifetimes().into_iter().zip(texts) {
-            assert_eq!(Description::parse(&text), Some((1, description(lifetime))));
+            assert_eq!(Description::parse(&text), Some((2, description(lifetime))));
         }
         let mut two_lines = description(Lifetime::Forever);
         (two_lines.layout.lines, two_lines.layout.blocks) = (2, 18);
-        let text = format!("1 18 2x2 3 {print} 0");
+        let text = format!("2 18 2x2 3 {print} 0");
         assert_eq!(two_lines.to_string(), text);
-        assert_eq!(Description::parse(&text), Some((1, two_lines)));
+        assert_eq!(Description::parse(&text), Some((2, two_lines)));
     }
 
     #[test]
@@ -309,14 +310,14 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert!(says("1 18 2 3 ab 0").contains("layout differs: 18 blocks, 2 words"));
-        assert!(says("1 17 2 3 ac 0").contains("hasher differs"));
+        assert!(says("2 18 2 3 ab 0").contains("layout differs: 18 blocks, 2 words"));
+        assert!(says("2 17 2 3 ac 0").contains("hasher differs"));
         assert!(
-            says("2 17 2 3 ab 0")
+            says("1 17 2 3 ab 0")
                 .contains("{ids}:meta was not written by a shared filter: the set is of another version")
         );
-        assert!(says("1 17 2 3 ab 0").contains("it describes no shared filter"));
-        assert!(says("1 17 2 3 ab 4x").contains("it describes no shared filter"));
+        assert!(says("2 17 2 3 ab 0").contains("it describes no shared filter"));
+        assert!(says("2 17 2 3 ab 4x").contains("it describes no shared filter"));
     }
 
     proptest! {

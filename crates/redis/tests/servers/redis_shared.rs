@@ -859,7 +859,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
     assert!(exchange(&["more", "1-1", ""]).contains("the reply of the script is unknown"));
     assert!(exchange(&["done", "1-1", "", "1-1"]).contains("an exchange without its delta"));
     assert!(exchange(&["done"]).contains("the reply of the script is too short"));
-    let own = format!("1 {} 2 3 0 0", filter(KEYS).blocks());
+    let own = format!("2 {} 2 3 0 0", filter(KEYS).blocks());
     assert!(exchange(&["other", &own, ""]).contains("differs"));
     // Lost chunks without end.
     let gaps = || {

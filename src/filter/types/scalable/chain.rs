@@ -31,8 +31,8 @@ pub struct Scalable {
     /// The number of the layer that a thread makes ahead of need, or has made; 0 if no thread does.
     /// It only saves work in other threads.
     claimed: AtomicU64,
-    /// The number of keys to expect in all; 0 if it is not known. It orders nothing, so `Relaxed`:
-    /// a plan by an older hint is as good as one that was made a moment ago.
+    /// The number of keys to expect in all; 0 if it is not known. `Relaxed`: a plan by an older hint
+    /// is as good as one that was made a moment ago, but for the last one: see [`ChainState`].
     hint: AtomicU64,
     pub(super) steps: Steps,
     /// The instruction set of all layers, also of those to come.
@@ -69,7 +69,8 @@ impl Layer {
 /// | operation | ordering | partner, and why |
 /// |---|---|---|
 /// | [`layers`](Scalable::layers_now) | load `Acquire` | `change`: a thread that sees the number sees that the layers are there |
-/// | `change` | compare-exchange `Release` | as above, for a layer that this thread made, or got by `OnceBox::get`. All changes are read-modify-write operations, so that those before continue to be seen. A failure is `Relaxed`: this thread touches nothing that the other one has published |
+/// | `change` | compare-exchange `AcqRel` | as above, for a layer that this thread made, or got by `OnceBox::get`. All changes are read-modify-write operations, so that those before continue to be seen. A failure is `Relaxed`: this thread touches nothing that the other one has published |
+/// | `set_hint` | `fetch_or` of nothing, `AcqRel`, after the hint | `change` to `FULL`. The first of both makes the other thread see what it wrote: the hint, which makes the chain `DUE`, or `FULL`, which `set_hint` makes `DUE` |
 ///
 /// Lookups miss nothing, and that needs no ordering: the number only grows. If an insert happened
 /// before a lookup, the lookup reads at least the insert's number, by coherence.
@@ -190,9 +191,9 @@ impl Scalable {
 
     pub(super) fn set_hint(&self, keys: usize) {
         let before = self.hint.swap(keys as u64, Ordering::Relaxed);
-        let layers = self.layers_now();
-        if layers.phase == FULL && before != keys as u64 {
-            self.change(layers.len(), ChainState::new(layers.len(), DUE));
+        let state = ChainState(self.state.fetch_or(0, Ordering::AcqRel));
+        if state.phase() == FULL && before != keys as u64 {
+            self.change(state.layers(), ChainState::new(state.layers(), DUE));
         }
     }
 
@@ -225,7 +226,7 @@ impl Scalable {
         while state.layers() == layers {
             match self
                 .state
-                .compare_exchange(state.0, new.0, Ordering::Release, Ordering::Relaxed)
+                .compare_exchange(state.0, new.0, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => return,
                 Err(other) => state = ChainState(other),
@@ -268,7 +269,7 @@ impl Scalable {
             // Several threads may make it at once: none waits for the one that began it ahead of
             // need and was interrupted.
             let _ = self.grow(next); // If it fails, the next inserts report it.
-        } else if load >= AHEAD && self.claim(next) && self.make(next).is_err() {
+        } else if load >= AHEAD && self.claim(next) && self.make(next, self.hint()).is_err() {
             self.unclaim();
         }
     }
@@ -290,13 +291,18 @@ impl Scalable {
     /// Goes on to the layer with this number, since the one before it is full. If there can be no
     /// such layer, the chain takes no more keys.
     fn grow(&self, number: usize) -> Result<(), NoLayer> {
-        let made = self.make(number);
+        let hint = self.hint();
+        let made = self.make(number, hint);
         let new = match &made {
             Ok(()) => ChainState::new(number + 1, OPEN),
             Err(NoLayer::OutOfMemory) => ChainState::new(number, STARVED),
             Err(_) => ChainState::new(number, FULL),
         };
         self.change(number, new);
+        if new.phase() == FULL && self.hint() != hint {
+            // Another thread has set it meanwhile, and has perhaps not seen that the chain is full.
+            self.change(number, ChainState::new(number, DUE));
+        }
         made
     }
 
@@ -304,13 +310,13 @@ impl Scalable {
         self.entries.get(number).is_some_and(|entry| entry.get().is_some())
     }
 
-    /// Makes the layer with this number, unless it is there.
-    fn make(&self, number: usize) -> Result<(), NoLayer> {
+    /// Makes the layer with this number by the hint, unless it is there.
+    fn make(&self, number: usize, hint: usize) -> Result<(), NoLayer> {
         if self.has_layer(number) {
             return Ok(());
         }
         let taken = self.taken(number);
-        without_hint(self.hint(), |hint| {
+        without_hint(hint, |hint| {
             let (layout, keys) = self.steps.next(&taken, hint, self.max_bytes)?;
             let made = empty(layout, keys).and_then(|bloom| self.put(number, bloom));
             made.map_err(|_| NoLayer::OutOfMemory)

@@ -455,7 +455,7 @@ fn who_does_not_fit_is_refused() {
     redis.ask::<()>(&["FLUSHALL"]);
     sync(&one);
     let meta = format!("{{recent}}:{}:meta", START / PERIOD);
-    redis.ask::<()>(&["HSET", &meta, "description", "1 1 1 1 0 0"]);
+    redis.ask::<()>(&["HSET", &meta, "description", "2 1 1 1 0 0"]);
     insert(&one, 100..101);
     assert!(one.sync(2 * PATIENCE).unwrap_err().is_incompatible());
 }
