@@ -31,8 +31,8 @@ pub struct Scalable {
     /// The number of the layer that a thread makes ahead of need, or has made; 0 if no thread does.
     /// It only saves work in other threads.
     claimed: AtomicU64,
-    /// The number of keys to expect in all; 0 if it is not known. `Relaxed`: a plan by an older hint
-    /// is as good as one that was made a moment ago, but for the last one: see [`ChainState`].
+    /// The number of keys to expect in all; 0 if it is not known. `Relaxed`: a plan by an older
+    /// hint is as good as one that was made a moment ago. For the last plan see [`ChainState`].
     hint: AtomicU64,
     pub(super) steps: Steps,
     /// The instruction set of all layers, also of those to come.
