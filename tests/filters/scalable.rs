@@ -400,7 +400,7 @@ fn a_full_filter_takes_keys_again_if_another_hint_makes_room() {
     let builder = builder.false_positive_rate(1e-4).hint(50);
     // Unless its keys lie so well that the rate of the first layer leaves room for more.
     let filters = (0..10u64).map(|i| {
-        let filter = builder.build().unwrap();
+        let filter = builder.clone().build().unwrap();
         let refuses = |key: &u64| filter.insert_hash(number(i << 32 | key)).is_err();
         let key = (0..).find(refuses).unwrap();
         (filter, i << 32 | key)

@@ -665,7 +665,7 @@ impl<F> Shared<F> {
     #[cfg(feature = "tokio")]
     pub async fn sync_async(&self, timeout: Duration) -> Result<(), SharedError> {
         let node = Arc::clone(&self.node);
-        fill::aside(move || node.sync(timeout)).await
+        node::aside(move || node.sync(timeout)).await
     }
 
     /// [`sync`](Self::sync), and then ends the background thread, for all clones. Waits until the

@@ -21,6 +21,8 @@
 //! the server was frozen, say, goes on and makes the mark.
 
 use super::SharedBloom;
+#[cfg(feature = "tokio")]
+use super::node::aside;
 use super::node::{Control, State};
 use crate::error::{Kind, Report, SharedError};
 use lanebloom::{ConcurrentBloom, KeyHasher};
@@ -152,20 +154,6 @@ impl<S: KeyHasher + Send + Sync + 'static> SharedBloom<S> {
     ) -> Result<Filled, SharedError> {
         let (ids, runtime) = (self.clone(), Handle::current());
         aside(move || ids.fill_once(timeout, |filter| runtime.block_on(source(filter)))).await
-    }
-}
-
-/// Does blocking work for a task.
-#[cfg(feature = "tokio")]
-pub(super) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, SharedError> + Send + 'static,
-) -> Result<T, SharedError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => Err(Report::other("the runtime is shut down").because(error).into()),
-        },
     }
 }
 

@@ -620,6 +620,20 @@ fn message(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("it says nothing")
 }
 
+/// Does blocking work for a task.
+#[cfg(feature = "tokio")]
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SharedError> + Send + 'static,
+) -> Result<T, SharedError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(Report::other("the runtime is shut down").because(error).into()),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,6 +44,8 @@ use super::description::RedisKeys;
 use super::fill::{self, Filled};
 use super::filling::Rebuild;
 use super::node::Node;
+#[cfg(feature = "tokio")]
+use super::node::aside;
 use super::{Shared, SharedBuilder};
 use crate::error::SharedError;
 use lanebloom::{BuildError, ConcurrentBloom, KeyHasher, Murmur3};
@@ -187,7 +189,7 @@ impl<S: KeyHasher> SharedSet<S> {
         S: Send + Sync + 'static,
     {
         let (ids, runtime) = (self.clone(), tokio::runtime::Handle::current());
-        fill::aside(move || ids.fill_once(timeout, |filter| runtime.block_on(source(filter)))).await
+        aside(move || ids.fill_once(timeout, |filter| runtime.block_on(source(filter)))).await
     }
 
     /// Begins a new generation for `expected_keys`, and waits until this node has it. Then
