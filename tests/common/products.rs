@@ -18,11 +18,16 @@ pub const fn block(hash: u64, blocks: usize) -> usize {
     ((products(hash)[0] as u128 * blocks as u128) >> 64) as usize
 }
 
+/// The hash whose first product this is.
+pub const fn hash_of_place(place: u64) -> u64 {
+    place.wrapping_mul(inverse(BLOCK))
+}
+
 /// The hash whose second product this is.
 pub const fn hash_of_product(product: u64) -> u64 {
     let folded = product.wrapping_mul(inverse(PATTERN));
     let place = folded ^ folded >> 24 ^ folded >> 48;
-    place.wrapping_mul(inverse(BLOCK))
+    hash_of_place(place)
 }
 
 /// The inverse of an odd number modulo 2^64, by Newton's iteration.

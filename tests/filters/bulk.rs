@@ -3,7 +3,7 @@
 
 use lanebloom::ConcurrentBloom;
 use lanebloom::internal::instruction_sets;
-use lanebloom_tests::{LAYOUTS, block, number, plain, together};
+use lanebloom_tests::{LAYOUTS, hash_of_place, number, plain, together};
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]
 use std::collections::HashSet;
@@ -74,7 +74,7 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
             .map(|hashes| parallel.par_insert_hashes(hashes))
             .sum();
         let slack = count / 20 + 16;
-        let lines = hashes.iter().map(|&hash| block(hash, empty.blocks()));
+        let lines = hashes.iter().map(|&hash| lanebloom_tests::block(hash, empty.blocks()));
         let few = lines.collect::<HashSet<_>>().len() <= 64;
         let most = if !few && empty.lines_per_key() == 1 {
             count + slack
@@ -156,9 +156,11 @@ fn many_hashes_for_one_region() {
     let lines = 5 * 4096 + 1;
     let empty = filter(lines, 2, 0.01);
     for high in [0, 1 << 62, u64::MAX << 44] {
-        let hashes: Vec<u64> = (0..7 * lines as u64).map(|i| high | number(i) >> 20).collect();
+        let hashes: Vec<u64> = (0..7 * lines as u64)
+            .map(|i| hash_of_place(high | number(i) >> 20))
+            .collect();
         agree(&empty, &hashes, usize::MAX);
-        agree(&empty, &vec![high | 12_345; 6 * lines], usize::MAX);
+        agree(&empty, &vec![hash_of_place(high | 12_345); 6 * lines], usize::MAX);
     }
 }
 
