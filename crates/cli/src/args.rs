@@ -84,7 +84,7 @@ pub(crate) enum Command {
 /// because the size of a pipe is unknown. The filter drops a new line by mistake with a probability
 /// of at most --rate. With --exact it drops none by mistake.
 ///
-/// A line without a key is always printed: a value of its key is missing, or null in JSON.
+/// A line without a key is never a duplicate: a value of its key is missing, or null in JSON.
 ///
 /// Some letters differ from those of uniq and sort: --count-each is `uniq -c`, -d prints all
 /// occurrences but the first, `sort -u` is `dedup` without an option, and -z is the same.
@@ -137,7 +137,8 @@ pub(crate) struct Dedup {
     #[arg(long, conflicts_with_all = ["count", "in_place", "only_duplicates", "state"])]
     pub(crate) count_each: bool,
 
-    /// Print the other lines instead: every occurrence but the first
+    /// Print the other lines instead: every occurrence but the first, so no line without a key. The
+    /// header of CSV stays
     #[arg(long, short = 'd')]
     pub(crate) only_duplicates: bool,
 
@@ -277,10 +278,10 @@ pub(crate) struct Query {
 /// Print which files of a bank hold each key
 ///
 /// `build --bank` makes the bank of the files. For each file that may hold the key of a line, this
-/// prints the name of the file, a tab, and the line unchanged. A name with control characters is a
-/// string of JSON. Exits with 0 if every key is in a file, and with 1 otherwise. A name may be
-/// wrong: `info` prints how many are, on average. A line without a key is in no file. With --quiet
-/// it prints nothing and exits at the first key that is in no file.
+/// prints the name of the file, a tab, and the line unchanged. A name with control characters, or
+/// one that begins with a quote, is a string of JSON. Exits with 0 if every key is in a file, and
+/// with 1 otherwise. A name may be wrong: `info` prints how many are, on average. A line without a
+/// key is in no file. With --quiet it prints nothing and exits at the first key that is in no file.
 ///
 /// The bank names the hasher, as for `query`. If you gave --ignore-case to `build`, give it to
 /// `which` too.

@@ -22,7 +22,7 @@ pub(crate) struct Record {
     ends: Vec<usize>,
 }
 
-/// What the next byte may be.
+/// The kinds of byte that may be next.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// The end of an empty line, or the first byte of the record.
@@ -39,7 +39,7 @@ enum Place {
     Whole,
 }
 
-/// What is wrong with a record.
+/// The fault of a record.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Wrong {
     /// Text at this place follows a closing quote.

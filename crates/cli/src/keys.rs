@@ -78,7 +78,7 @@ pub(crate) struct Keyed {
     pub(crate) ends: Vec<usize>,
     /// Bytes before the first record that do not belong to it: a byte-order mark.
     mark: usize,
-    /// The records without a key, which always pass.
+    /// The records without a key: no duplicates.
     pub(crate) keyless: Vec<usize>,
     /// How many of these should have a key.
     pub(crate) missing: usize,

@@ -1,8 +1,8 @@
-//! What counts for nothing when two texts are compared.
+//! The differences of two texts that count for nothing when they are compared.
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// What is made equal before a text is hashed. The text itself stays as it is. A carriage return
+/// The differences that are made equal before a text is hashed. The text itself stays as it is. A carriage return
 /// before a line feed goes first, and then the steps run in the order of the fields.
 ///
 /// ```

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// What a text is cut into. A carriage return before a line feed that separates two pieces is in
+/// The pieces that a text is cut into. A carriage return before a line feed that separates two pieces is in
 /// neither of them.
 #[derive(Clone, Debug, Default)]
 pub enum Split {
@@ -24,7 +24,7 @@ pub enum Split {
     Regex(Regex),
 }
 
-/// What a text is hashed by. Filters are comparable if all of it is equal. Texts that differ in
+/// The rules by which a text is hashed. Filters are comparable if all of it is equal. Texts that differ in
 /// their line ends, `\r\n` and `\n`, have the same hashes.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
@@ -32,7 +32,7 @@ pub struct Rules {
     pub split: Split,
     /// The words, for n-grams and for [`min_words`](Self::min_words).
     pub words: Words,
-    /// What counts for nothing.
+    /// The differences that count for nothing.
     pub normalize: Normalize,
     /// Words of an n-gram. Without it, the whole piece is hashed.
     pub ngrams: Option<NonZeroUsize>,
@@ -106,7 +106,7 @@ impl Rules {
     ///
     /// # Errors
     ///
-    /// As [`append`](Self::append).
+    /// The same errors as [`append`](Self::append).
     ///
     /// ```
     /// use lanebloom_corpus::{Pieces, Rules};

@@ -2,7 +2,7 @@
 
 use crate::claims::{Claims, OUTPUT};
 use crate::input::{Files, Stamp, is_compressed, is_stdin, no_text};
-use crate::unfinished::replace_file;
+use crate::unfinished::{is_unfinished, replace_file};
 use crate::{stdout, xattrs};
 use anyhow::{Context, Result, bail};
 use std::collections::HashSet;
@@ -127,7 +127,7 @@ pub fn target(path: &Path) -> Result<PathBuf> {
                 bail!("it is a directory");
             }
             if !metadata.is_file() {
-                bail!("it is not a regular file; `-` writes to stdout");
+                bail!("it is not a regular file; `-o -` writes to stdout");
             }
             if let Some(reason) = stdout::is_open_as(path) {
                 bail!(reason);
@@ -140,6 +140,9 @@ pub fn target(path: &Path) -> Result<PathBuf> {
         (Err(error), _) if error.kind() == ErrorKind::NotFound => path.to_owned(),
         (canonical, _) => canonical?,
     };
+    if is_unfinished(&path) {
+        bail!("no run reads a file with this name, that of an unfinished file: give another name");
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).context("no file can be created in its folder")?;
     Ok(path)

@@ -50,17 +50,17 @@ pub(crate) fn is_open_as(path: &Path) -> Option<&'static str> {
         id.is_ok_and(|id| FileId::of_path(path).is_ok_and(|file| file == id))
     };
     if is_it(duplicate(&io::stdout())) {
-        return Some("stdout goes to this file; `-` writes to stdout");
+        return Some("stdout goes to this file; `-o -` writes to stdout");
     }
     if is_it(duplicate(&io::stderr())) {
-        return Some("stderr goes to this file; `-` writes to stdout");
+        return Some("stderr goes to this file");
     }
-    is_descriptor(path).then_some("it is an open descriptor; `-` writes to stdout")
+    is_descriptor(path).then_some("it is an open descriptor: give the path of its file")
 }
 
 /// Whether a path leads to a descriptor of a program: `/dev/fd/3` is a link to one on Linux.
 fn is_descriptor(path: &Path) -> bool {
-    // As many links as Linux follows.
+    // Linux follows as many links.
     let mut path = path.to_owned();
     for _ in 0..40 {
         let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());

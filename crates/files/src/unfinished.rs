@@ -23,10 +23,13 @@ pub fn beside(path: &Path, end: &str) -> PathBuf {
     path.with_file_name(format!("{BEGINNING}{:016x}{end}", XxHash3_64::oneshot(name)))
 }
 
-/// Whether a path has the name of such a file.
+/// Whether a path has the name of such a file, or is a link to one.
 pub fn is_unfinished(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or(OsStr::new("")).as_encoded_bytes();
-    name.starts_with(BEGINNING.as_bytes()) && ENDS.iter().any(|end| name.ends_with(end.as_bytes()))
+    let is_named = |path: &Path| {
+        let name = path.file_name().unwrap_or(OsStr::new("")).as_encoded_bytes();
+        name.starts_with(BEGINNING.as_bytes()) && ENDS.iter().any(|end| name.ends_with(end.as_bytes()))
+    };
+    is_named(path) || path.is_symlink() && path.canonicalize().is_ok_and(|target| is_named(&target))
 }
 
 /// Why a file with such a name is not read.

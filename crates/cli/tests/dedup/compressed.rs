@@ -312,7 +312,8 @@ fn archives_and_tables_are_refused() {
         (zstd(&archive), "a tar archive; unpack it by `tar --zstd -xf`"),
         (tar(&"x".repeat(100), b"a\n"), "a tar archive; unpack it by `tar xf`"),
         (archive.clone(), "a tar archive; unpack it by `tar xf`"),
-        (gzip(b"PK\x03\x04\n"), "a zip archive"),
+        (gzip(b"PK\x03\x04\n"), "a zip archive; unpack the gzip first"),
+        (zstd(b"PK\x03\x04\n"), "a zip archive; unpack the zstd first"),
         (gzip(&gzip(b"a\n")), "it is compressed twice"),
         (zstd(&gzip(b"a\n")), "it is compressed twice"),
     ]);
@@ -353,6 +354,8 @@ fn archives_and_tables_are_refused() {
         (&["cf"][..], "tar xf"),
         (&["czf"], "tar xzf"),
         (&["--format=pax", "-cf"], "tar xf"),
+        (&["--format=v7", "-cf"], "tar xf"),
+        (&["--format=v7", "-czf"], "tar xzf"),
     ] {
         if has("tar") {
             let folder = folder.path.join("..").canonicalize().unwrap();

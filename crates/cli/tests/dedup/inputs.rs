@@ -333,6 +333,16 @@ fn unfinished_files_are_not_inputs() {
             assert_eq!(run(&line, &stdin).error(&[name, "an unfinished file"]), b"", "{line}");
         }
     }
+    // Under the name of a link too, and no output gets such a name.
+    #[cfg(unix)]
+    {
+        fs::create_dir(folder.path("e")).unwrap();
+        std::os::unix::fs::symlink(folder.path(left[0].0), folder.path("e/link.txt")).unwrap();
+        run("dedup e/link.txt", "").error(&["e/link.txt", "an unfinished file"]);
+        run("dedup e", "").error(&["the folder e has no file to read; 1 file not read"]);
+    }
+    run("dedup d/a.txt -o d/.lanebloom-x.new", "").error(&["d/.lanebloom-x.new", "no run reads a file with this name"]);
+    run("dedup no\n/*", "").error(&["no file matches no\\n/*"]);
     fs::remove_file(folder.path("d/a.txt")).unwrap();
     let error = |line: &str, part: &str| run(line, "").error(&[part, "; 3 files not read"]);
     error("dedup d", "the folder d has no file to read");

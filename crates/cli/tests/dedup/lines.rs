@@ -262,7 +262,7 @@ fn counts() {
     }
 }
 
-/// As `uniq -c` counts sorted lines, but in the order of their first occurrences.
+/// Counts as `uniq -c` does for sorted lines, but in the order of their first occurrences.
 #[test]
 fn counts_of_each_line() {
     let folder = Folder::new();

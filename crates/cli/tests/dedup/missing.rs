@@ -1,13 +1,13 @@
-//! What stands for no key: values that are missing, null, empty or blank, in one column or several,
+//! Values that stand for no key: those that are missing, null, empty or blank, in one column or several,
 //! against a plain model.
 
 use super::records::passes;
 use super::*;
 
-/// What a cell of a format is: its key, unless it stands for none.
+/// A cell of a format: its key, unless it stands for none.
 #[derive(Clone)]
 struct Cell {
-    /// As it is in the input; `None` leaves it out.
+    /// The text in the input; `None` leaves it out.
     text: Option<&'static str>,
     /// A name that equal values have in common.
     value: Option<&'static str>,
@@ -236,8 +236,11 @@ fn rows_without_a_key_are_counted_once_each() {
     };
     assert_eq!(run(&[]), format!("{}\n", rows[..5].join("\n")));
     assert_eq!(run(&["--exact"]), format!("{}\n", rows[..5].join("\n")));
-    // (As a line without a field does.)
-    assert_eq!(run(&["-d"]), format!("{}\n{}\n", rows[..4].join("\n"), rows[5]));
+    // Those that a run without `-d` drops, and no row without a key.
+    for exact in [&["-d"][..], &["-d", "--exact"]] {
+        assert_eq!(run(exact), format!("{}\n", rows[5]));
+        assert_eq!(run(&[exact, &["-c"]].concat()), "1\n");
+    }
     assert_eq!(run(&["-c"]), "5\n");
     let counts = [1, 1, 1, 1, 2]
         .iter()

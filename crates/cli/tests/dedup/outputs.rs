@@ -407,7 +407,7 @@ fn an_open_descriptor_is_not_replaced() {
     let log = || fs::read_to_string(folder.path("log")).unwrap();
     for name in ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2", "link", "log"] {
         run("exec 2>>log", &["in", "-o", name]).error(&[]);
-        let message = format!("old\nlanebloom: cannot write {name}: stderr goes to this file; `-` writes to stdout\n");
+        let message = format!("old\nlanebloom: cannot write {name}: stderr goes to this file\n");
         assert_eq!(log(), message);
     }
     run("exec 2>>log", &["in", "--state", "/dev/stderr"]).error(&[]);
@@ -423,13 +423,13 @@ fn an_open_descriptor_is_not_replaced() {
         log()
     );
     for name in ["/dev/stdout", "/dev/fd/1", "log"] {
-        run("exec >>log", &["in", "-o", name]).error(&["stdout goes to this file; `-` writes to stdout"]);
+        run("exec >>log", &["in", "-o", name]).error(&["stdout goes to this file; `-o -` writes to stdout"]);
         assert_eq!(log(), "old\n", "{name}");
     }
     run("exec 3>>log", &["in", "-o", "/dev/fd/3"]).error(&["it is an open descriptor; `-` writes"]);
     assert_eq!(log(), "old\n");
     // A pipe has no file.
-    run(":", &["in", "-o", "/dev/stdout"]).error(&["/dev/stdout: it is not a regular file; `-` writes to stdout"]);
+    run(":", &["in", "-o", "/dev/stdout"]).error(&["/dev/stdout: it is not a regular file; `-o -` writes to stdout"]);
     run("exec >>log", &["in", "-o", "-"]).output();
     assert_eq!(log(), "old\na\n");
     run("exec 3>>log", &["in", "-o", "log"]).output();

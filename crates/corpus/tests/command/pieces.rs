@@ -1,4 +1,4 @@
-//! What is removed: against the model, for every unit, with and without n-grams.
+//! The pieces that are removed: against the model, for every unit, with and without n-grams.
 
 use super::model::Model;
 use super::*;
@@ -156,7 +156,7 @@ fn line_ends_count_for_nothing_and_stay() {
     assert_eq!(texts(&shell.ok("in.jsonl")), [all[0], all[2], all[3], all[4]]);
     let left = ["a\r\nb", "c\r\nd\r\n\r\nb", "x\n\r\ny", "a\rb"];
     assert_eq!(texts(&shell.ok("in.jsonl --unit paragraph")), left);
-    // As in dolma, a return is a part of a short piece.
+    // A return is a part of a short piece, as in dolma.
     shell.write("in.jsonl", lines(&["aaa\r\nbbb", "bbb\r\naaa\r\nc"]));
     let left = texts(&shell.ok("in.jsonl --unit line --ngrams 3 --like-dolma"));
     assert_eq!(left, ["aaa\r\nbbb", "bbb\r\nc"]);
@@ -209,7 +209,7 @@ fn line_ends_count_for_nothing_and_stay() {
     }
 }
 
-/// What has no text passes each time, and so does a blank text.
+/// A document without a text passes each time, and so does a blank text.
 #[test]
 fn texts_that_are_missing_null_or_blank_pass() {
     let shell = Shell::new();

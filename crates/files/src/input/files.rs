@@ -79,6 +79,7 @@ impl Files {
     /// paths in order. Each has the name that it has if the folder before the first wildcard is
     /// given.
     fn add_matches(&mut self, pattern: &str) -> Result<()> {
+        let shown = pattern.replace('\n', "\\n");
         let parts = Vec::from_iter(Path::new(pattern).components());
         let is_plain = |part: &Component| !is_pattern(&part.as_os_str().to_string_lossy());
         let plain = parts.iter().take_while(|part| is_plain(part)).count();
@@ -89,7 +90,7 @@ impl Files {
         let only = Only {
             parts: rest
                 .collect::<Result<_, _>>()
-                .with_context(|| format!("the pattern {pattern}"))?,
+                .with_context(|| format!("the pattern {shown}"))?,
             are_folders: pattern.ends_with(std::path::is_separator),
         };
         let (files, skipped) = (self.paths.len(), self.skipped);
@@ -98,8 +99,8 @@ impl Files {
             return Ok(());
         }
         match self.skipped - skipped {
-            0 => bail!("no file matches {pattern}"),
-            skipped => bail!("no file matches {pattern}; {}", not_read(skipped)),
+            0 => bail!("no file matches {shown}"),
+            skipped => bail!("no file matches {shown}; {}", not_read(skipped)),
         }
     }
 
@@ -173,7 +174,7 @@ impl Files {
                 }
             } else if kind.is_dir() {
                 linked = linked.or(is_link.then_some(entry.depth()));
-            } else if found == Found::Match && kind.is_file() && !is_unfinished(&below) {
+            } else if found == Found::Match && kind.is_file() && !is_unfinished(entry.path()) {
                 self.names.push(own_name.join(&below));
                 self.paths.push(folder.join(&below));
                 if is_link || linked.is_some() {

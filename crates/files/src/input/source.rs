@@ -9,6 +9,7 @@ use flate2::bufread::GzDecoder;
 use std::fs::{File, Metadata};
 use std::hash::Hasher as _;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use twox_hash::xxhash3_64::Hasher;
@@ -151,7 +152,7 @@ pub fn is_compressed(path: &Path) -> io::Result<bool> {
     Ok(magic != Magic::None)
 }
 
-/// What text in UTF-16 begins with. No text in UTF-8 does.
+/// Whether bytes begin as text in UTF-16 does. No text in UTF-8 does.
 pub(super) fn is_utf16(head: &[u8]) -> bool {
     head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff")
 }
@@ -162,7 +163,7 @@ pub(super) const UTF16: &str = "it begins like text in UTF-16; convert it by `ic
 /// Bytes of a file that are searched for a zero byte. `grep` and `git` tell binary files so.
 const SEARCHED: u64 = 64 << 10;
 
-/// What keeps a file from being lines of text, if anything does. With `-z` its lines have zeros.
+/// The reason why a file is not lines of text, if there is one. With `-z` its lines have zeros.
 pub fn no_text(path: &Path, null: bool) -> io::Result<Option<String>> {
     if is_compressed(path)? {
         return Ok(Some("it is compressed, and the output is not".into()));
@@ -196,11 +197,10 @@ pub(super) enum Magic {
     Foreign(&'static str, &'static str),
 }
 
-/// Bytes that are read at a time for the magic. The longest one, that of tar, is at the end of the
-/// first 262.
+/// Bytes that are read at most for the magic: a header of tar.
 const HEAD: usize = 512;
 
-/// What compressed files, archives and tables begin with. `#` is a digit, and `^` one of the 16
+/// The beginnings of compressed files, archives and tables. `#` is a digit, and `^` one of the 16
 /// bytes from 0x50 on.
 const MAGICS: [(&[u8], Magic); 20] = [
     (&[0x1f, 0x8b], Magic::Gzip),
@@ -266,6 +266,8 @@ const ZIP: Magic = Magic::Foreign("a zip archive", "unpack it by `unzip`");
 /// The magic of tar, and where it is in the header of the archive's first file.
 const USTAR: &[u8] = b"ustar";
 const USTAR_AT: usize = 257;
+/// Where the header has the sum of its bytes, in octal digits. Archives of version 7 have no magic.
+const TAR_SUM: Range<usize> = 148..156;
 /// Bytes of this file's name. Zeros fill them.
 const TAR_NAME: usize = 100;
 
@@ -284,11 +286,24 @@ fn is_like(magic: &[u8], head: &[u8]) -> bool {
 fn is_like_tar(head: &[u8]) -> bool {
     let name = &head[..head.len().min(TAR_NAME)];
     let zeros = memchr::memchr(0, name).map_or(&[][..], |at| &name[at..]);
-    zeros.len() > 1 && zeros.iter().all(|&byte| byte == 0) && head.len() < USTAR_AT + USTAR.len()
+    zeros.len() > 1 && zeros.iter().all(|&byte| byte == 0) && head.len() < HEAD
 }
 
 fn is_tar(head: &[u8]) -> bool {
-    head.get(USTAR_AT..).is_some_and(|rest| rest.starts_with(USTAR)) && head[..USTAR_AT].contains(&0)
+    head.get(USTAR_AT..)
+        .is_some_and(|rest| (rest.starts_with(USTAR) || has_tar_sum(head)) && head[..USTAR_AT].contains(&0))
+}
+
+/// Whether bytes are a header of tar with the right sum, for which the sum's own bytes are blanks.
+fn has_tar_sum(head: &[u8]) -> bool {
+    if head.len() < HEAD {
+        return false;
+    }
+    let sum_of = |bytes: &[u8]| bytes.iter().map(|&byte| usize::from(byte)).sum::<usize>();
+    let field = &head[TAR_SUM];
+    let sum = sum_of(head) - sum_of(field) + field.len() * usize::from(b' ');
+    let digits = std::str::from_utf8(field).unwrap_or("").trim_matches([' ', '\0']);
+    usize::from_str_radix(digits, 8) == Ok(sum)
 }
 
 impl Head {
@@ -324,6 +339,12 @@ impl Head {
                 _ => "unpack it by `tar xf`",
             };
             magic = Magic::Foreign("a tar archive", unpack);
+        } else if let Magic::Foreign(_, remedy) = &mut magic {
+            match packed {
+                Magic::Gzip => *remedy = "unpack the gzip first",
+                Magic::Zstd => *remedy = "unpack the zstd first",
+                _ => {}
+            }
         }
         if let Magic::Foreign(format, remedy) = magic {
             return Err(io::Error::other(format!("it is {format}; {remedy}")));

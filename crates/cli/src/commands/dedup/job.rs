@@ -117,7 +117,11 @@ impl RecordWriter {
     /// Writes the records of a chunk whose keys are new.
     pub(super) fn put(&mut self, chunk: &mut Chunk, new: &mut Vec<bool>) -> Result<()> {
         self.add(chunk, new.iter().filter(|&&new| new).count());
-        chunk.records.spread(new, !self.inverted);
+        chunk.records.spread(new, true);
+        if self.inverted {
+            // A header passes in any case.
+            chunk.records.passing.iter().for_each(|&record| new[record] = false);
+        }
         if self.only_counts {
             return Ok(());
         }
@@ -149,8 +153,11 @@ impl RecordWriter {
     fn add(&mut self, chunk: &Chunk, new: usize) {
         let keyless = chunk.records.keyless.len();
         let (unique, duplicates) = (keyless + new, chunk.records.hashes.len() - new);
-        // A record without a key passes in any case.
-        let passed = if self.inverted { duplicates + keyless } else { unique };
+        let passed = if self.inverted {
+            duplicates + chunk.records.passing.len()
+        } else {
+            unique
+        };
         self.lines += (unique + duplicates) as u64;
         self.unique += unique as u64;
         self.passed += passed as u64;
