@@ -2,8 +2,8 @@
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// The differences that are made equal before a text is hashed. The text itself stays as it is. A carriage return
-/// before a line feed goes first, and then the steps run in the order of the fields.
+/// The differences that are made equal before a text is hashed. The text itself stays as it is. A
+/// carriage return before a line feed goes first; then the steps run in the order of the fields.
 ///
 /// ```
 /// use lanebloom_corpus::Normalize;

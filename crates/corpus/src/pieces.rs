@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// The pieces that a text is cut into. A carriage return before a line feed that separates two pieces is in
-/// neither of them.
+/// The pieces that a text is cut into. A carriage return before a line feed that separates two
+/// pieces is in neither of them.
 #[derive(Clone, Debug, Default)]
 pub enum Split {
     /// The whole text is one piece.
@@ -24,8 +24,8 @@ pub enum Split {
     Regex(Regex),
 }
 
-/// The rules by which a text is hashed. Filters are comparable if all of it is equal. Texts that differ in
-/// their line ends, `\r\n` and `\n`, have the same hashes.
+/// The rules by which a text is hashed. Filters are comparable if all of them are equal. Texts that
+/// differ in their line ends, `\r\n` and `\n`, have the same hashes.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// The pieces.

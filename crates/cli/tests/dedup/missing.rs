@@ -1,5 +1,5 @@
-//! Values that stand for no key: those that are missing, null, empty or blank, in one column or several,
-//! against a plain model.
+//! Values that stand for no key: those that are missing, null, empty or blank, in one column or
+//! several, against a plain model.
 
 use super::records::passes;
 use super::*;

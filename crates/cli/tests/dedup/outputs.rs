@@ -426,7 +426,7 @@ fn an_open_descriptor_is_not_replaced() {
         run("exec >>log", &["in", "-o", name]).error(&["stdout goes to this file; `-o -` writes to stdout"]);
         assert_eq!(log(), "old\n", "{name}");
     }
-    run("exec 3>>log", &["in", "-o", "/dev/fd/3"]).error(&["it is an open descriptor; `-` writes"]);
+    run("exec 3>>log", &["in", "-o", "/dev/fd/3"]).error(&["it is an open descriptor: give the path of its file"]);
     assert_eq!(log(), "old\n");
     // A pipe has no file.
     run(":", &["in", "-o", "/dev/stdout"]).error(&["/dev/stdout: it is not a regular file; `-o -` writes to stdout"]);
