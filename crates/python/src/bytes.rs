@@ -132,12 +132,13 @@ pub(crate) fn negate(bytes: &mut [u8]) {
 /// `Decimal("1E+999999999")` is an integer of 415 MB. It is the limit of Python's `int(text)`.
 pub(crate) const MOST_DIGITS: i64 = 4300;
 
-/// What filters of other systems say of decimals.
-pub(crate) const DECIMALS: &str = "decimals: Parquet stores the integer of their digits, of 4 or 8 bytes or as bytes. \
-                                   Pass what the file's column has: int(value.scaleb(2)) for a scale of 2";
+/// Why filters of other systems refuse decimals. (Parquet's class adds what a file stores.)
+pub(crate) const DECIMALS: &str = "decimals: another system's program hashes them in a form of its own. Pass that form: \
+                                   its integer of the digits, int(value.scaleb(2)) for a scale of 2, or its bytes";
 
-/// What filters of other systems say of halves.
-pub(crate) const HALVES: &str = "float16: Parquet stores its two bytes, and so values.view('V2') are the keys";
+/// Why filters of other systems refuse halves.
+pub(crate) const HALVES: &str = "float16: another system's program hashes them in a form of its own. Pass that form: \
+                                 their two bytes are values.view('V2')";
 
 /// The integer of these decimal digits, as words, least first.
 pub(crate) fn words_of(digits: &[u8]) -> Vec<u64> {

@@ -207,7 +207,7 @@ impl Library {
     }
 }
 
-/// What an object stands for: narwhals wraps a column or a frame of another library, and a dataset
+/// The object behind `keys`: narwhals wraps a column or a frame of another library, and a dataset
 /// of pyarrow is read. Fails for a plan or a file that has no rows yet.
 fn native<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let mut object = keys.clone();
@@ -297,7 +297,9 @@ fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// its value, as without a function.
 fn objects<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
     let py = keys.py();
-    let rows = match Library::of(keys)? {
+    let library = Library::of(keys)?;
+    refuse_nanoseconds(keys, library)?;
+    let rows = match library {
         Library::Pandas if width(keys)?.is_some() => {
             let options = PyDict::new(py);
             options.set_item("index", false)?;
@@ -321,6 +323,54 @@ fn objects<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
     }
 }
 
+/// Fails for a column whose values lose their nanoseconds when they become objects of Python: two
+/// of them would be one key, and the key of such a column of pyarrow another one. (pyarrow makes
+/// timestamps and durations of pandas, which keep them, or fails.)
+fn refuse_nanoseconds(keys: &Bound<'_, PyAny>, library: Library) -> PyResult<()> {
+    let py = keys.py();
+    let (losing, advice): (&[&str], _) = match library {
+        Library::Polars => (
+            &["ns", "Time"],
+            "pass a timestamp as frame.to_arrow(), or cast it to 'us'",
+        ),
+        Library::DuckDb => (
+            &["TIMESTAMP_NS", "TIME_NS"],
+            "pass a timestamp as relation.to_arrow_table(), or cast it to TIMESTAMP or TIME",
+        ),
+        Library::PyArrow => (&["time64[ns]"], "cast it to time64('us')"),
+        Library::Pandas | Library::Other => return Ok(()),
+    };
+    // Of a relation, a frame and a table; of a column.
+    let types = match keys.getattr_opt("types")? {
+        Some(types) => types,
+        None => match keys.getattr_opt("schema")? {
+            Some(schema) if library == Library::Polars => schema.call_method0("values")?,
+            Some(schema) => schema.getattr("types")?,
+            None => {
+                let one = if library == Library::Polars { "dtype" } else { "type" };
+                let of = keys.getattr_opt(one)?;
+                PyTuple::new(py, of)?.into_any()
+            }
+        },
+    };
+    for of in types.try_iter()? {
+        let text = of?.str()?.to_string();
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && !"_[]".contains(c));
+        // The words of a list or a struct are among those of its type.
+        if words.any(|word| {
+            losing
+                .iter()
+                .any(|losing| word == *losing || losing.len() > 4 && word.contains(losing))
+        }) {
+            return Err(PyTypeError::new_err(format!(
+                "a column of {text}: its values in Python have no nanoseconds, which a function, or the column of a \
+                 Parquet filter, needs; {advice}"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The only value of each row.
 fn firsts<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = rows.py();
@@ -342,6 +392,7 @@ fn of_arrow<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
             Err(_) => pyarrow.call_method1("chunked_array", (keys,))?,
         };
     }
+    refuse_nanoseconds(&table, Library::PyArrow)?;
     let as_py = py.import("operator")?.call_method1("methodcaller", ("as_py",))?;
     let map = py.import("builtins")?.getattr("map")?;
     if table.hasattr("read_next_batch")? {

@@ -281,15 +281,41 @@ def test_narrow_and_wide_decimals_are_the_same_keys():
 
 
 def test_filters_of_other_systems_refuse_decimals():
-    for make in GuavaBloomFilter, SplitBlockBloomFilter:
+    texts = (GuavaBloomFilter, "decimals: another system's program.*scaleb"), (SplitBlockBloomFilter, "decimals: .*from_parquet")
+    for make, text in texts:
         f = make(100)
         for keys in pa.array([Decimal("1.5")]), [Decimal("1.5")], pa.table({"d": [Decimal("1.5")], "n": [1]}), [(Decimal("1.5"), 1)]:
-            with pytest.raises(TypeError, match="decimals: Parquet stores the integer of their digits.*scaleb"):
+            with pytest.raises(TypeError, match=text):
                 f.add_many(keys)
     for f in BloomFilter(9, hasher="prehashed"), Bitmap(9):
         for keys in pa.array([Decimal("1")]), [Decimal("1")]:
             with pytest.raises(TypeError, match="hashes only|integers only"):
                 f.add_many(keys)
+
+
+def test_a_function_is_given_no_value_that_has_lost_its_nanoseconds():
+    pl, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    stamps = pl.Series([1577836800123456789, 1577836800123456000]).cast(pl.Datetime("ns"))
+    times = pa.array([123456789, 123456000], pa.time64("ns"))
+    frame = pl.DataFrame({"a": stamps, "b": [1, 1]})
+    losing = [
+        stamps, frame, stamps.dt.time(), stamps - stamps, pl.Series([[1]]).cast(pl.List(pl.Time)),
+        pl.DataFrame({"a": pl.Series([{"t": 5}]).cast(pl.Struct({"t": pl.Datetime("ns")}))}),
+        duckdb.sql("select timestamp_ns '2020-01-01 00:00:00.123456789' t, 1 n"), times, pa.chunked_array([times]),
+        pa.table({"t": times, "n": [1, 2]}), pa.record_batch({"t": times}), pa.table({"t": times}).to_reader(),
+    ]
+    for keys in losing:
+        for key in str, lambda row: row:
+            with pytest.raises(TypeError, match="have no nanoseconds"):
+                BloomFilter(10, 1e-6, key=key).add_many(keys)
+    # These keep them, or have none.
+    keeping = [
+        frame.to_arrow(), frame.to_pandas(), frame.with_columns(pl.col("a").cast(pl.Datetime("us")).dt.offset_by(pl.Series(["0s", "1s"]))),
+        pl.DataFrame({"Times": [1, 2], "b": ["ns", "Time"]}), duckdb.sql("select unnest([timestamp '2020-01-01', timestamp '2021-01-01']) t"),
+        pa.table({"t": times.cast(pa.time64("us"), safe=False), "n": [1, 2]}),
+    ]
+    for keys in keeping:
+        assert BloomFilter(10, 1e-6, key=str).add_new(keys).tolist() == [True, True]
 
 
 def test_datasets_and_batches_of_pyarrow(tmp_path):

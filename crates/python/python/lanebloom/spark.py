@@ -22,7 +22,8 @@ A filter of build knows the types of its columns, and maybe_in fails for others.
 loaded from a file does not know them.
 
 Integers and hashes are looked up by Spark's own code, in the JVM. Strings go through Python, which
-takes several times as long: xxhash64(column) is faster for them too.
+takes several times as long: xxhash64(column) is faster for them too, but loses rows of CHAR and
+collated columns, whose bytes differ.
 """
 
 from __future__ import annotations
@@ -166,7 +167,9 @@ def maybe_in(filter: SparkBloomFilter, *columns: Union[Column, str], nulls: bool
         problem: Any
         if types is not None:
             wanted = _INTEGERS if not hashed and types[i] in _INTEGERS else (types[i],)
-            fits, problem = kind.isin(*wanted), f", and the filter was built of {types[i]}: cast one of them"
+            fits = kind.isin(*wanted)
+            other = F.lit(f", and the filter was built of {types[i]}: cast one of them")
+            problem = F.when(kind.contains(" collate "), _COLLATED).otherwise(other)
         elif hashed:
             fits, problem = ~kind.contains(" collate "), _COLLATED
         else:
