@@ -60,8 +60,9 @@ impl RedisKeys {
 
     /// The error of a command about these keys.
     pub(super) fn error(&self, error: RedisError) -> SharedError {
-        // (In a script, Redis 7 says so with the code ERR.)
-        let in_script = || error.to_string().contains("The user executing the script can't");
+        // (In a script, Redis 7 says so with the code ERR, and Valkey with none.)
+        let texts = ["The user executing the script can't", "ACL failure in script"];
+        let in_script = || texts.iter().any(|text| error.to_string().contains(text));
         if error.code() != Some("NOPERM") && !in_script() {
             return SharedError::redis(error);
         }
