@@ -109,7 +109,6 @@ async fn start(url: String, ids: Ids) -> Result<GuardedCache<i64, String, Ids>, 
     let (node, store) = (ids.clone(), Arc::new(connect(&url, unbounded_channel().0).await?));
     let builder = GuardedCache::<i64, String>::builder().filter(move |_| Ok::<_, BoxError>(node.clone()));
     let cache = builder.build(move |id| read_name(store.clone(), id))?;
-    cache.mark_ready(); // the set says by itself when it is filled
     let (feed, url_of_set) = (Listen(url.clone(), None), url.clone());
     let source = async move |keys: &mut Keys<'_, i64>| read_ids(&url, |id| Ok(keys.insert(id)?)).await;
     tokio::spawn(cache.follow(feed, SILENCE, source));

@@ -278,7 +278,9 @@ impl<F: GuardFilter> ServedFilter<F> {
             true => self.filter.contains(key),
             false => is_told(state & UNFILLED != 0, self.filter.lag().is_some()),
         };
-        vouches.then_some(state & !GAPS)
+        let number = state & !GAPS;
+        // A row may come into the filter before anybody tells it: another number once it closes.
+        vouches.then_some(if is_closed { number } else { number | GAPS })
     }
 
     #[inline]

@@ -70,7 +70,7 @@
 //!    serve [while the store fails](CacheBuilder::stale_if_error).
 //! 3. **One load per key.** While a load runs, every get of the key waits for it. A second load of
 //!    the key begins in three cases. After a change (1., 2.), and when a rebuild has replaced the
-//!    filter or a shared filter has opened or closed, the next get begins one. A loader of many
+//!    filter or the filter has opened or closed, the next get begins one. A loader of many
 //!    keys, [`load_many`](future::Loader::load_many), may get one of these keys itself, or wait for
 //!    a load that does: then this key is loaded a second time, alone. A thread that [runs other
 //!    code while it loads](#loaders-that-get-other-keys) begins one for that code.
@@ -201,8 +201,9 @@
 //! ## A shared filter
 //!
 //! Call [`mark_ready`](Cache::mark_ready) at once, and then `fill_once` of the cache
-//! (`future::GuardedCache::fill_once`): one process reads the store, and the others wait. The cache
-//! is open until the filter is filled. (A `SharedSet` is open by itself; connect a `SharedBloom`
+//! (`future::GuardedCache::fill_once`): one process reads the store, and the others wait. Repeat it
+//! about once a second: it returns at once while the filter is filled, and fills it again after the
+//! server has lost keys. The cache is open until the filter is filled. (A `SharedSet` is open by itself; connect a `SharedBloom`
 //! with `open_until_filled`.)
 //!
 //! A `SharedSet` is rebuilt by its own `rebuild`, which all processes follow, and by `fill_once`
@@ -217,10 +218,10 @@
 //! changed values. While the set lags, this process still remembers misses, because the feed tells
 //! it of all rows.
 //!
-//! Do not call `mark_ready`: `follow` opens the cache and rebuilds it. That rebuild connects to the
-//! set a second time, and inserts all keys of the store into it. It begins no generation of the
-//! set, and replaces the node in this process: so take the set from
-//! [`guard().filter()`](CacheGuard::filter) for each call, and do not keep it.
+//! Connect one node, keep it for the set's own calls, and give the cache a clone of it:
+//! `filter(move |_| Ok(node.clone()))`. `follow` opens the cache and rebuilds it, so `mark_ready` is
+//! not needed. That rebuild inserts all keys of the store into the set's newest generation, and
+//! begins none.
 //!
 //! ## The order of a feed
 //!

@@ -119,7 +119,9 @@
 //! gone, all guards are open, and a log line warns. A source must read the store again. After the
 //! loss of single chunks the mark returns as soon as a node that had all their keys has pushed
 //! them. (One loss leaves no trace: the server loses only its very last pushes, which no other node
-//! has pulled, and the processes that made them die. `appendfsync always` excludes it.)
+//! has pulled, and the processes that made them die. `appendfsync always` excludes it.) On a full
+//! server, the call that notices a loss writes once beyond the limit. And a node that was away while
+//! an old backup was restored and only new nodes pushed takes this for a log that was cut.
 //!
 //! | failure during the fill | what happens |
 //! |---|---|
@@ -127,7 +129,7 @@
 //! | its source fails or panics | another process fills at once |
 //! | the server freezes or is away | all guards stay open. If it takes longer than ten seconds, a second process may fill too, which does no harm |
 //! | the server loses its last writes, or all data | the nodes push what they have. All guards are open until a source has read the store, that of a process that was filling too |
-//! | the server loses a chunk | new guards are open until a node has pushed it again, or a source has read the store |
+//! | the server loses a chunk | guards are open until a node has pushed it again, or a source has read the store |
 //!
 //! # Outgrowing
 //!
@@ -192,7 +194,6 @@
 //! ```text
 //! ids = builder.open_above_lag(..).connect_set(..)
 //! cache = GuardedCache::builder().filter(|_| ids.clone()).build(..)
-//! cache.mark_ready()
 //! spawn(cache.follow(feed, silence, all rows))
 //! spawn(maintain(ids, all rows) about once a second)  # as above
 //! ```

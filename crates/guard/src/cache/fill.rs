@@ -59,7 +59,8 @@ macro_rules! fill_once {
             /// serves all three.
             ///
             /// Call it in every process, in a task of its own if the process should serve
-            /// meanwhile. The source runs in a blocking thread of the runtime, whose connections
+            /// meanwhile, and repeat it about once a second: it returns at once while the filter
+            /// is filled. After the server has lost keys, only this call closes the cache again. The source runs in a blocking thread of the runtime, whose connections
             /// and timers it may use. If the future is dropped, the source ends with its next
             /// thousand keys. The cache closes once [`mark_ready`](Cache::mark_ready) was called
             /// and the filter is filled.

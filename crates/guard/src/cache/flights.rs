@@ -73,7 +73,8 @@
 //! the row once the filter has it. So before its load, each flight takes note of the *filter*: its
 //! number, or nothing if it may lack rows of which nobody tells (`CacheGuard::vouches`). A miss
 //! without a number is not put into the caches. One with a number counts as long as lookups find
-//! the same number: a rebuild makes a new one, and a shared filter has none while it may lack rows.
+//! the same number: a rebuild makes a new one, and a filter that may lack rows has another one if
+//! somebody tells of all of them, or none.
 //!
 //! Suppose a lookup that began after the filter had the row finds "missing" all the same, by an
 //! entry or a joined flight. Its number is that of the lookup, which found the filter closed, and

@@ -12,15 +12,15 @@ use crate::cache::{Cache, TOLD};
 use crate::error::{BoxError, error_of_panic};
 use crate::filter::GuardFilter;
 use std::convert::Infallible;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::future::{pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
-use tokio::task::{JoinSet, yield_now};
+use tokio::task::{JoinError, JoinSet, yield_now};
 use tracing::warn;
 
 /// The longest pause before a feed is tried again.
@@ -206,20 +206,27 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
                 }
             });
             let error = applied.await.unwrap_or_else(error_of_panic);
+            // Before the rebuild ends, whose source may keep the other task.
+            cache.open();
             (feed, error)
         });
         // The first poll of a new task is this thread's, before which the source would come.
         yield_now().await;
         let mut fill = pin!(fill);
         let mut is_filled = false;
-        poll_fn(|context| {
+        let broken = poll_fn(|context| {
             if let Poll::Ready(Some(broken)) = apply.poll_join_next(context) {
-                return Poll::Ready(broken.expect("nobody aborts it, and its panics are caught"));
+                return Poll::Ready(broken);
             }
             is_filled = is_filled || fill.as_mut().poll(context).is_ready();
             Poll::Pending
-        })
-        .await
+        });
+        match broken.await.map_err(JoinError::try_into_panic) {
+            Ok(broken) => broken,
+            Err(Ok(payload)) => resume_unwind(payload),
+            // The runtime shuts down.
+            Err(Err(_)) => pending().await,
+        }
     }
 }
 

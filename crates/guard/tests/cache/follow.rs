@@ -5,7 +5,7 @@ use crate::gets::{builder, until, until_blocking};
 use lanebloom_guard::{BlockingFeed, BoxError, Change, Feed, Keys};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -381,6 +381,45 @@ fn a_blocking_feed_that_is_silent_is_broken() {
     until_blocking(|| listens.load(Ordering::Relaxed) == 3);
     following.stop();
     assert!(!cache.is_ready());
+}
+
+/// The cache opens while a source keeps its thread, so the rebuild leaves it open.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_feed_that_breaks_opens_the_cache_before_the_source_yields() {
+    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    let cache = builder().build(read).unwrap();
+    let (of_source, is_open) = (cache.clone(), Arc::new(AtomicBool::new(false)));
+    let seen = Arc::clone(&is_open);
+    let source = async move |keys: &mut Keys<'_, u64>| {
+        of_source.mark_ready();
+        until_blocking(|| !of_source.is_ready());
+        seen.store(true, Ordering::Relaxed);
+        Ok(keys.insert_all([1, 2])?)
+    };
+    let following = tokio::spawn(cache.follow(Quiet::default(), Duration::from_millis(200), source));
+    until(|| is_open.load(Ordering::Relaxed)).await;
+    following.abort();
+}
+
+/// The task that applies the changes is cancelled then, before the future is dropped.
+#[test]
+fn a_runtime_that_shuts_down_does_not_make_follow_panic() {
+    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    let cache = builder().build(read).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
+    let mut following = Box::pin(cache.follow(Quiet::default(), LONG, all));
+    runtime.block_on(async {
+        tokio::select! {
+            never = &mut following => match never {},
+            () = until(|| cache.is_ready()) => {}
+        }
+    });
+    drop(runtime);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    for _ in 0..2 {
+        assert!(following.as_mut().poll(&mut context).is_pending());
+    }
 }
 
 /// Nobody tells any more.

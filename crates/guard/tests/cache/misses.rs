@@ -294,7 +294,8 @@ fn rebuilt_beside_others<F: GuardFilter>(rows: &Rows, cache: &sync::GuardedCache
 }
 
 /// A feed tells of the rows that come into a shared filter, so misses are remembered while it
-/// lags: made-up keys that come again do not read the store.
+/// lags: made-up keys that come again do not read the store. Such a miss hides no row that the set
+/// brings before the feed tells it.
 #[tokio::test]
 async fn a_feed_makes_up_for_a_shared_filter_that_lags() {
     use lanebloom_guard::{BoxError, Change, Feed, Keys};
@@ -325,7 +326,20 @@ async fn a_feed_makes_up_for_a_shared_filter_that_lags() {
     tell.send(17).unwrap();
     until(|| cache.stats().inserted == 1).await;
     assert_eq!(cache.get(&17).await.unwrap(), Some(17));
+
+    assert_eq!(cache.get(&18).await.unwrap(), None);
+    rows.add(18, &set);
+    set.lags(false);
+    assert_eq!(cache.get(&18).await.unwrap(), Some(18));
+
+    set.lags(true);
+    assert_eq!(cache.get(&19).await.unwrap(), None);
     following.abort();
+    assert!(following.await.is_err());
+    rows.add(19, &set);
+    set.lags(false);
+    cache.mark_ready();
+    assert_eq!(cache.get(&19).await.unwrap(), Some(19));
 }
 
 /// A made-up key that a full filter lets through is remembered: this process knows all rows.

@@ -43,9 +43,10 @@ pub enum Filled {
 
 /// Filling the set.
 impl<S: KeyHasher> SharedBloom<S> {
-    /// Fills the set, unless a node has already filled it. Every process calls this when it starts:
-    /// the server lets one of them run its `source`, which inserts all keys. The others wait until
-    /// the set is filled. [The module](super#the-first-fill) says what failures do.
+    /// Fills the set, unless a node has already filled it. Every process calls this when it starts,
+    /// and then about once a second: it returns at once while the set is filled, and fills it again
+    /// after the server has lost keys. The server lets one process run its `source`, which inserts
+    /// all keys. The others wait until the set is filled. [The module](super#the-first-fill) says what failures do.
     ///
     /// The source must begin to read **after** it is called, from a store in which every row is
     /// committed before its key is inserted at any node. Keys that nodes insert meanwhile are in
@@ -88,6 +89,13 @@ impl<S: KeyHasher> SharedBloom<S> {
     /// assert_eq!(ids.fill_once(hour, source)?, Filled::Here);
     /// assert!(!ids.may_lack_keys() && ids.contains("bob"));
     /// assert_eq!(node()?.fill_once(hour, source)?, Filled::Elsewhere);
+    /// loop {
+    ///     std::thread::sleep(Duration::from_secs(1)); // in a thread of its own
+    ///     if let Err(error) = ids.fill_once(hour, source) {
+    ///         eprintln!("the set of ids: {error}");
+    ///     }
+    /// }
+    /// # #[allow(unreachable_code)]
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
