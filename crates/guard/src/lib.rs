@@ -219,8 +219,8 @@
 //! it of all rows.
 //!
 //! Connect one node, keep it for the set's own calls, and give the cache a clone of it:
-//! `filter(move |_| Ok(node.clone()))`. `follow` opens the cache and rebuilds it, so `mark_ready` is
-//! not needed. That rebuild inserts all keys of the store into the set's newest generation, and
+//! `filter(move |_| Ok(node.clone()))`. `follow` opens the cache and rebuilds it, so `mark_ready`
+//! is not needed. That rebuild inserts all keys of the store into the set's newest generation, and
 //! begins none.
 //!
 //! ## The order of a feed

@@ -120,8 +120,8 @@
 //! loss of single chunks the mark returns as soon as a node that had all their keys has pushed
 //! them. (One loss leaves no trace: the server loses only its very last pushes, which no other node
 //! has pulled, and the processes that made them die. `appendfsync always` excludes it.) On a full
-//! server, the call that notices a loss writes once beyond the limit. And a node that was away while
-//! an old backup was restored and only new nodes pushed takes this for a log that was cut.
+//! server, the call that notices a loss writes once beyond the limit. And a node that was away
+//! while an old backup was restored and only new nodes pushed takes this for a log that was cut.
 //!
 //! | failure during the fill | what happens |
 //! |---|---|

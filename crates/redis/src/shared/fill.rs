@@ -46,7 +46,8 @@ impl<S: KeyHasher> SharedBloom<S> {
     /// Fills the set, unless a node has already filled it. Every process calls this when it starts,
     /// and then about once a second: it returns at once while the set is filled, and fills it again
     /// after the server has lost keys. The server lets one process run its `source`, which inserts
-    /// all keys. The others wait until the set is filled. [The module](super#the-first-fill) says what failures do.
+    /// all keys. The others wait until the set is filled. [The module](super#the-first-fill) says
+    /// what failures do.
     ///
     /// The source must begin to read **after** it is called, from a store in which every row is
     /// committed before its key is inserted at any node. Keys that nodes insert meanwhile are in
