@@ -60,10 +60,11 @@ macro_rules! fill_once {
             ///
             /// Call it in every process, in a task of its own if the process should serve
             /// meanwhile, and repeat it about once a second: it returns at once while the filter
-            /// is filled. After the server has lost keys, only this call closes the cache again. The source runs in a blocking thread of the runtime, whose connections
-            /// and timers it may use. If the future is dropped, the source ends with its next
-            /// thousand keys. The cache closes once [`mark_ready`](Cache::mark_ready) was called
-            /// and the filter is filled.
+            /// is filled. After the server has lost keys, the cache may stay open until this call.
+            /// The source runs in a blocking thread of the runtime, whose connections and timers it
+            /// may use. If the future is dropped, the source ends with its next thousand keys. The
+            /// cache closes once [`mark_ready`](Cache::mark_ready) was called and the filter is
+            /// filled.
             ///
             /// # Panics
             ///
