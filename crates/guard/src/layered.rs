@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_build_that_fails_keeps_the_keys_for_the_next_one() {
-        let mut filter = Layered::new(10, 0.01).unwrap();
+        let mut filter = Layered::new(10, 1e-6).unwrap();
         assert!(GuardFilter::insert_batch(&filter, &["a", "b"]));
         // No fingerprint is as short.
         let bits = std::mem::replace(&mut filter.bits, 6);
