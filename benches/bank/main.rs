@@ -88,7 +88,8 @@ struct Pattern([(usize, u64); 2]);
 
 impl Pattern {
     fn of(hash: u64) -> Self {
-        let product = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = place(hash);
+        let product = (place ^ place >> 24).wrapping_mul(0x28b6_4b9e_11e7_f457);
         let byte = |i: u32| product >> (8 * i);
         let word = |first: u32| {
             let mask = (0..3).fold(0, |mask, i| mask | 1 << (byte(first - i) & 63));
@@ -104,8 +105,12 @@ impl Pattern {
     }
 }
 
+fn place(hash: u64) -> u64 {
+    hash.wrapping_mul(0x45e1_0f8c_ad1e_3257)
+}
+
 fn block(hash: u64, blocks: usize) -> usize {
-    ((u128::from(hash) * blocks as u128) >> 64) as usize
+    ((u128::from(place(hash)) * blocks as u128) >> 64) as usize
 }
 
 /// The same line of all filters side by side.
