@@ -96,7 +96,7 @@ impl<E, S> Filter<E, S> {
 const EIGHT_ROWS: Shape = Shape {
     lines: 1,
     words: 8,
-    bits: 1,
+    bits: 8,
 };
 
 /// For `lanebloom-formats`, whose bank of Parquet's filters holds their lines.

@@ -98,18 +98,17 @@ use self::portable as arch;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 use self::x86_64 as arch;
 
-pub(crate) use self::dispatch::LineRows;
 pub use self::dispatch::Vectorized;
 pub use self::isa::{Isa, instruction_set, instruction_sets};
 
 use self::arch::Inlined;
-use self::dispatch::{BatchInserts, BatchLookups, Contains, Gather, Insert, Probe, SHAPES, of_shapes, shape_number};
+use self::dispatch::{BatchInserts, BatchLookups, Contains, Gather, Probe};
 pub(crate) use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
-use self::scalar::{decrement, increment, line_rows};
+use self::scalar::{decrement, increment};
 use crate::geometry::layout::{LINE_BYTES, Layout, Shape};
-use crate::geometry::pattern::BitFields;
-use crate::words::bits::{Hint, Lines, Load};
+use crate::geometry::pattern::Pattern;
+use crate::words::bits::{Lines, Load};
 use crate::words::counters::Counters;
 use crate::words::sync::AtomicU64;
 
@@ -153,13 +152,15 @@ impl<T: Load> Lookups<T> {
     fn tuned(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
         let isa = isa.for_blocks(layout.blocks);
         let Shape { lines, words, bits } = layout.shape;
-        let shape = arch::lookups(isa.level(), words, bits);
+        let row = arch::row(isa.level(), words);
+        let singles = arch::singles::<T>(row);
         let (inlined, contains, gather) = match lines {
-            1 => (arch::inlined(isa.level(), words, bits), shape.contains, None),
-            _ => (Inlined::NONE, shape.contains_two, Some(shape.gather)),
+            1 if !T::COUNTERS => (arch::inlined(isa.level(), words), singles.contains, None),
+            1 => (Inlined::NONE, singles.contains, None),
+            _ => (Inlined::NONE, singles.contains_two, Some(singles.gather)),
         };
         let bytes = layout.blocks * LINE_BYTES;
-        let traits = traits(isa, layout, inlined);
+        let traits = traits(layout, inlined);
         Self {
             isa,
             tuning,
@@ -167,13 +168,13 @@ impl<T: Load> Lookups<T> {
             inlined,
             contains,
             probe: Probe {
-                fields: BitFields::new(words, bits),
-                line: shape.contains,
-                hint: tuning.access(bytes, Hint::L1).hint(),
+                pattern: Pattern::new(words, bits),
+                line: singles.contains,
+                hint: tuning.access(bytes, tuning.lookups).hint(),
             },
-            row: shape.row,
+            row,
             access: tuning.access(bytes / lines, tuning.lookups),
-            line_ladder: Ladder::of_line(traits),
+            line_ladder: Ladder::of_line(),
             gather,
         }
     }
@@ -185,25 +186,20 @@ impl<T: Load> Lookups<T> {
     }
 }
 
-fn traits(isa: Isa, layout: Layout, inlined: Inlined) -> Traits {
+fn traits(layout: Layout, inlined: Inlined) -> Traits {
     Traits {
-        words: layout.shape.words,
         has_two_lines: layout.shape.lines > 1,
         bytes: layout.blocks * LINE_BYTES,
         is_inlined: inlined.is_some(),
-        looks_first: isa.level().looks_first(),
     }
 }
 
 /// The operations on hashes for one shape and one instruction set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernels {
-    /// What only reads. With the proof that the CPU has what the functions of `line` need.
+    /// What only reads. With the proof that the CPU has what the functions of `row` need.
     pub(crate) lookups: Lookups<AtomicU64>,
     pub(crate) ladder: Ladder,
-    line_insert: Insert,
-    /// The number of its row in the table of [`BatchInserts`].
-    row: u8,
     access: AccessPlan,
     line_ladder: Ladder,
 }
@@ -216,17 +212,12 @@ impl Kernels {
 
     fn tuned(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
         let lookups = Lookups::tuned(layout, isa, tuning);
-        let Lookups { isa, inlined, .. } = lookups;
-        let Shape { words, bits, .. } = layout.shape;
         let bytes = layout.blocks * LINE_BYTES / layout.shape.lines;
-        let traits = traits(isa, layout, inlined);
-        let (line_insert, row) = arch::inserts(isa.level(), words, bits);
+        let traits = traits(layout, lookups.inlined);
         Self {
             ladder: Ladder::of_inserts(traits),
-            row,
             access: tuning.access(bytes, tuning.changes),
-            line_ladder: Ladder::of_line_inserts(traits),
-            line_insert,
+            line_ladder: Ladder::of_line(),
             lookups,
         }
     }
@@ -241,19 +232,11 @@ impl Kernels {
         Self { lookups, ..*self }
     }
 
-    /// The inserts of several hashes into one line.
+    /// The inserts into one line.
     #[inline(always)]
-    fn batches(&self) -> &'static BatchInserts {
-        arch::batch_inserts(self.row)
+    fn inserts(&self) -> &'static BatchInserts {
+        arch::inserts(self.lookups.row)
     }
-}
-
-/// The function for one line of the layout's shape. (With the shape as data, a key of six rows took
-/// 22 ns in place of 11, the rows included: Zen 4.)
-#[inline]
-pub(crate) fn line_rows_of(layout: Layout) -> LineRows {
-    const LINE_ROWS: &[LineRows; SHAPES] = &of_shapes!(line_rows);
-    LINE_ROWS[shape_number(layout.shape.words, layout.shape.bits)]
 }
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
@@ -269,26 +252,28 @@ pub(crate) struct CounterKernels {
     pub(crate) remove: CounterChange,
 }
 
-/// Inserts or removes a hash: returns whether that found a counter at 0, or did.
-pub(crate) type CounterChange = fn(Lines<'_, Counters>, u64) -> bool;
+/// Inserts or removes a hash with so many bits: returns whether that found a counter at 0, or did.
+pub(crate) type CounterChange = fn(Lines<'_, Counters>, u64, usize) -> bool;
 
 impl CounterKernels {
     /// The kernels for `layout` by `isa`.
     #[inline]
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
-        // (With the number of bits as data there would be 38 functions fewer, and removes take 1.13
-        // to 1.33 times as long; Zen 4, 0.5 and 8 MiB, 1% and 0.1%.)
-        const INCREMENTS: &[CounterChange; SHAPES] = &of_shapes!(increment);
-        const DECREMENTS: &[CounterChange; SHAPES] = &of_shapes!(decrement);
+        const CHANGES: [[CounterChange; 2]; 4] = [
+            [increment::<1>, decrement::<1>],
+            [increment::<2>, decrement::<2>],
+            [increment::<4>, decrement::<4>],
+            [increment::<8>, decrement::<8>],
+        ];
         let lookups = Lookups::of(layout, isa);
-        let shape = shape_number(layout.shape.words, layout.shape.bits);
+        let [insert, remove] = CHANGES[layout.shape.words.ilog2() as usize];
         Self {
             access: lookups
                 .tuning
                 .access(layout.blocks * LINE_BYTES, lookups.tuning.changes),
             lookups,
-            insert: INCREMENTS[shape],
-            remove: DECREMENTS[shape],
+            insert,
+            remove,
         }
     }
 }

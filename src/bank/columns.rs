@@ -4,7 +4,7 @@ use super::rows::{Square, Transpose, WORD, add_rows};
 use super::{Bank, BankError, FilterBank, Problem, Rows, whole_words};
 use crate::chunks::{HashedKeys, Source};
 use crate::error::BuildError;
-use crate::filter::methods::sets::Sets;
+use crate::filter::methods::sets::{Sets, fold};
 use crate::filter::parts::lines::{empty, plan};
 use crate::filter::types::bloom::{Bloom, BloomBits, ConcurrentBloom};
 use crate::filter::{Builder, Filter, Statistics};
@@ -413,13 +413,8 @@ impl<S: FilterHasher> FilterBank<S> {
 /// A block of a filter after a fold by `factor`. The caller acquires.
 #[inline(always)]
 fn folded<S>(filter: &ConcurrentBloom<S>, block: usize, factor: usize) -> [u64; LINE_WORDS] {
-    let mut all = [0; LINE_WORDS];
-    for line in &filter.bits().shared().all()[block * factor..][..factor] {
-        for (all, word) in all.iter_mut().zip(line) {
-            *all |= Load::load(word);
-        }
-    }
-    all
+    let lines = filter.bits().shared().words_of(block * factor..(block + 1) * factor);
+    fold(&mut lines.flatten(), filter.layout(), factor, |a, b| a | b)
 }
 
 impl<S> FilterBank<S> {

@@ -2,10 +2,10 @@
 //! columns of a bitmap.
 
 use crate::chunks::Source;
-use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
-use crate::geometry::pattern::{block, second};
+use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout, MOST_BITS};
+use crate::geometry::pattern::{block, position, product, second, sector};
+use crate::kernel::Vectorized;
 use crate::kernel::plan::AccessPlan;
-use crate::kernel::{LineRows, Vectorized, line_rows_of};
 use crate::words::bits::Hint;
 use crate::words::scratch::Scratch;
 use core::array;
@@ -13,8 +13,8 @@ use core::hint::black_box;
 
 /// Columns of a word.
 pub(crate) const WORD: usize = 64;
-/// The most rows of a key: those of two lines with four words of six bits.
-pub(crate) const MOST_ROWS: usize = 48;
+/// The most rows of a key: those of two lines.
+pub(crate) const MOST_ROWS: usize = 2 * MOST_BITS;
 
 /// Writes the rows of a hash in a filter of this many blocks, as starts: `rows(hash, blocks, width,
 /// starts)`, where a row has `width` words.
@@ -23,7 +23,6 @@ pub type KeyRows = fn(u64, usize, u64, &mut [u64]);
 /// Finds the rows of a hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
-    line: LineRows,
     /// The rows and the blocks of another crate's filters. Then the layout tells the number of
     /// lines and of rows only.
     other: Option<(KeyRows, usize)>,
@@ -35,7 +34,6 @@ pub(crate) struct Places {
 impl Places {
     pub(crate) fn new(layout: Layout, columns: usize) -> Self {
         Self {
-            line: line_rows_of(layout),
             other: None,
             layout,
             width: columns / WORD,
@@ -51,7 +49,7 @@ impl Places {
     /// The number of rows of a key. (Two may coincide.)
     #[inline(always)]
     pub(crate) fn rows(&self) -> usize {
-        self.layout.shape.words_per_key() * self.layout.shape.bits
+        self.layout.shape.lines * self.layout.shape.bits
     }
 
     /// The number of lines of a key.
@@ -138,12 +136,37 @@ impl Places {
         if let Some((rows, blocks)) = self.other {
             return rows(hash, blocks, width, starts);
         }
-        let (line, second_line) = starts.split_at_mut(shape.words * shape.bits);
-        (self.line)(hash, first(block(hash, part)), width, line);
+        let (line, second_line) = starts.split_at_mut(shape.bits);
+        let place = |hash, before: usize, starts: &mut [u64]| {
+            let first = |block| first(before + block);
+            match shape.words {
+                1 => line_starts::<1>(hash, part, width, starts, first),
+                2 => line_starts::<2>(hash, part, width, starts, first),
+                4 => line_starts::<4>(hash, part, width, starts, first),
+                _ => line_starts::<8>(hash, part, width, starts, first),
+            }
+        };
+        place(hash, 0, line);
         if !second_line.is_empty() {
-            let hash = second(hash);
-            (self.line)(hash, first(part + block(hash, part)), width, second_line);
+            place(second(hash), part, second_line);
         }
+    }
+}
+
+/// Writes the starts of a hash's rows in one of its lines: there are `blocks`, and `first` is the
+/// number of a block's first row.
+#[inline(always)]
+fn line_starts<const W: usize>(
+    hash: u64,
+    blocks: usize,
+    width: u64,
+    starts: &mut [u64],
+    first: impl Fn(usize) -> u64,
+) {
+    let (word, product) = (sector::<W>(hash, blocks), product(hash));
+    let row = first(word / LINE_WORDS) + (64 * (word % LINE_WORDS)) as u64;
+    for (number, start) in starts.iter_mut().enumerate() {
+        *start = (row + position::<W>(product, number) as u64) * width;
     }
 }
 

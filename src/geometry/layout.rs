@@ -10,21 +10,17 @@ pub(crate) const LINE_BITS: usize = LINE_BYTES * 8;
 /// 64-bit words of a line.
 pub(crate) const LINE_WORDS: usize = 8;
 
-/// The words per key that divide a line, each with the most bits per word that a layout uses. With
-/// one and two words, the seven bytes of a product hold no more bits. With four and eight, more
-/// bits save no memory at any rate down to 1e-9 within the limit of bits per key. (Counters never
-/// use more than 6, 5, 3 and 2 bits, down to 1e-6.)
-///
-/// More bits would save memory only if a caller fixes one word per key below 1e-3, or two words
-/// below 1e-7. (Builders that choose take more words there. Filters planned to be half full at 2%
-/// would use one word of eight bits; they use two words, and less memory.)
-pub(crate) const WORDS_PER_KEY: [(usize, usize); 4] = [(1, 6), (2, 7), (4, 6), (8, 4)];
+/// The most bits that a key has in a line: a product has as many bytes.
+pub(crate) const MOST_BITS: usize = 8;
+
+/// The words of a sector: the words per key in each of its lines.
+pub(crate) const WORDS_PER_KEY: [usize; 4] = [1, 2, 4, LINE_WORDS];
 
 /// The largest number of lines that a key touches.
 pub(crate) const MOST_LINES_PER_KEY: usize = 2;
 
-/// The pattern's shape: the number of lines that a key touches, of words in each line, and of bits
-/// in each word.
+/// The pattern's shape: the number of lines that a key touches, of neighbouring words in each line
+/// among which its bits are, and of these bits.
 ///
 /// With two lines, the first half of the blocks and the second half are two filters of one line per
 /// key. A key is in both: in the second one by [another hash](crate::geometry::pattern::second).
@@ -34,7 +30,8 @@ pub(crate) struct Shape {
     pub(crate) lines: usize,
     /// In each line.
     pub(crate) words: usize,
-    /// In each word.
+    /// In each line: the positions that a key draws there, of which some may coincide. Of eight
+    /// words, an even number: as many in either half of the line.
     pub(crate) bits: usize,
 }
 
@@ -44,12 +41,28 @@ impl Shape {
         self.lines * self.words
     }
 
+    /// The parts of a sector in which positions are drawn independently, with the words and the
+    /// positions of each.
+    pub(crate) fn draws(self) -> (usize, usize, usize) {
+        match self.words {
+            LINE_WORDS => (2, LINE_WORDS / 2, self.bits / 2),
+            words => (1, words, self.bits),
+        }
+    }
+
+    /// The shapes of one sector of so many words in each line, by their bits.
+    pub(crate) fn with_words(lines: usize, words: usize) -> impl Iterator<Item = Self> {
+        let step = if words == LINE_WORDS { 2 } else { 1 };
+        (step..=MOST_BITS).step_by(step).map(move |bits| Self { lines, words, bits })
+    }
+
     /// Whether there is a kernel for this shape.
     pub(crate) fn is_known(self) -> bool {
-        let fits = |&(words, most): &(usize, usize)| words == self.words && (1..=most).contains(&self.bits);
-        (1..=MOST_LINES_PER_KEY).contains(&self.lines)
+        let Self { lines, words, .. } = self;
+        (1..=MOST_LINES_PER_KEY).contains(&lines)
             && self.words_per_key() <= LINE_WORDS
-            && WORDS_PER_KEY.iter().any(fits)
+            && WORDS_PER_KEY.contains(&words)
+            && Self::with_words(lines, words).any(|known| known == self)
     }
 }
 
@@ -68,6 +81,6 @@ impl fmt::Display for Layout {
             write!(f, "{} lines per key, ", shape.lines)?;
         }
         let (words, bits) = (shape.words_per_key(), shape.bits);
-        write!(f, "{words} words per key, {bits} bits per word")
+        write!(f, "{words} words per key, {bits} bits per line")
     }
 }

@@ -1,22 +1,26 @@
-//! Turns a hash into a block and a pattern: the words of the block, and the bits in each. This is
-//! pure arithmetic, the same on every platform. `bits.rs` applies the result to memory.
+//! Turns a hash into a sector and a pattern: some words of a line, and the bits of the hash in them.
+//! This is pure arithmetic, the same on every platform. `bits.rs` applies the result to memory.
 //!
 //! ```text
 //! x       = hash * BLOCK_MULTIPLIER
-//! block   = x * blocks / 2^64           by a widening multiplication
-//! product = (x ^ x >> 24) * MULTIPLIER
-//! pattern = the bytes of the product, from the highest down
+//! sector  = x * sectors / 2^64          by a widening multiplication
+//! product = (x ^ x >> 32) * MULTIPLIER
+//! pattern = bytes of the product, from the highest down
 //!
-//! one byte of the product:  s s p p p p p p
-//! p: the position of a bit in its word
-//! s: spare; in the first byte of a word they select it among those of its sector
+//! a byte of the product:  b b b b b p p p
+//! p: the part of the sector, 32 bits of it (as many of the low bits as number the parts)
+//! b: the bit of the part
 //! ```
 //!
-//! A sector is one of `W` equal parts of the block; the pattern has one word in each. With `W` = 1
-//! the sector has eight words, and a byte of its own for the three bits that select one. If the
-//! bytes of the product do not suffice for another word, the product is multiplied again. (An
-//! arithmetic progression inside the line, as in double hashing, would put a floor of about 1e-3
-//! under the false-positive rate: two keys of a line would share all their bits far too often.)
+//! A sector is one, two, four or all eight of a line's words, neighbours in memory. A line has `8 /
+//! W` of them, so their numbers tell the number of the line, its block, as well. A sector of one
+//! word has 2 parts, of two 4, of four 8. In one of eight words, each half has 8: the bytes belong
+//! to the first half and to the second in turn.
+//!
+//! So any bits of a sector can be a key's, and one vector of eight lanes of 32 bits tests all of
+//! them: a shuffle brings each byte to a lane, where its low bits select the part and its high bits
+//! are the count of a shift. The bytes are data (`Pattern`): a kernel is compiled for each number
+//! of words, and not for each number of bits.
 //!
 //! # Why two products
 //!
@@ -29,22 +33,16 @@
 //!
 //! The pattern comes from a second product, of the first one folded. Without the fold, the low
 //! bytes of the product would be those of a product of the low bytes of the hash alone: constant
-//! for hashes whose low 24 to 40 bits are equal (2.2 times the rate at 28 bits, 13 times for
-//! unhashed multiples of 2^37). Besides, a pattern linear in the hash would repeat along the
-//! lattice that the blocks of unhashed integers form (1, 2, 3): up to 9 times the rate.
-//! `docs/HASHES.md` has the rates of many divisions, which the tests check.
+//! for hashes whose low 24 to 40 bits are equal (up to 10 times the rate at 28 bits). Besides, a
+//! pattern linear in the hash would repeat along the lattice that the blocks of unhashed integers
+//! form (1, 2, 3): up to 31 times the rate. `docs/HASHES.md` has the rates of many divisions, which
+//! the tests check.
 //!
-//! The lowest byte of a product is not used.
+//! A key with a second line takes its sector and its pattern there from another hash ([`second`]).
 //!
-//! Positions are bytes because every instruction set shuffles bytes: one instruction moves all
-//! positions of a key to their places, another one looks up their bits.
-//!
-//! A key with a second line takes its block and its pattern there from another hash ([`second`]).
-//!
-//! This is version 2 of the layout. A change to any of it changes the bits of every filter. (In
-//! version 1 the hash took the place of `x`, and of what is folded.)
+//! This is version 2 of the layout. A change to any of it changes the bits of every filter.
 
-use crate::geometry::layout::LINE_WORDS;
+use crate::geometry::layout::{LINE_WORDS, MOST_BITS};
 
 /// Scales a number of 64 bits to `0..count`. The order of the numbers stays: folds, and regions of
 /// bulk inserts, rely on that.
@@ -59,18 +57,18 @@ pub(crate) fn block(hash: u64, blocks: usize) -> usize {
     scale(hash.wrapping_mul(BLOCK_MULTIPLIER), blocks)
 }
 
-/// The product that determines the place of `hash`, folded: a bijection. Every bit of the hash
-/// moves bits in the low half, too.
+/// The first word of the sector of `hash`, one of `W` words in a line, among the words of `blocks`.
 #[inline(always)]
-pub(crate) fn folded(hash: u64) -> u64 {
-    let place = hash.wrapping_mul(BLOCK_MULTIPLIER);
-    place ^ place >> FOLD
+pub(crate) fn sector<const W: usize>(hash: u64, blocks: usize) -> usize {
+    // There are as many words as the memory holds, so the product is no overflow.
+    W * block(hash, blocks * (LINE_WORDS / W))
 }
 
-/// The product whose bytes are the pattern of `hash`, or its fingerprint.
+/// The product whose bytes are the pattern of `hash`, or its fingerprint: a bijection.
 #[inline(always)]
 pub(crate) fn product(hash: u64) -> u64 {
-    folded(hash).wrapping_mul(MULTIPLIER)
+    let place = hash.wrapping_mul(BLOCK_MULTIPLIER);
+    (place ^ place >> FOLD).wrapping_mul(MULTIPLIER)
 }
 
 /// The hash that determines a key's second line and the pattern there.
@@ -86,127 +84,6 @@ pub(crate) fn second(hash: u64) -> u64 {
 /// An odd constant without a pattern, from Pelle Evensen's mixer.
 pub(crate) const SECOND: u64 = 0x9fb2_1c65_1e98_df25;
 
-/// The fields of one word of the pattern in the product: the same for all keys of a filter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WordFields {
-    /// Whether the product is multiplied (again) before this word's fields are taken from it.
-    pub(crate) multiply: bool,
-    /// The right shift that moves the index of the selected word to the lowest bits.
-    pub(crate) select: u32,
-    /// The right shift that moves the lowest position to the lowest bits. Each next position takes
-    /// 8 bits more.
-    pub(crate) positions: u32,
-}
-
-/// The bit fields of all words of a pattern. They are data, not code: the vector kernels are
-/// compiled once for a number of words, whatever the number of bits in each.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    not(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom))),
-    allow(dead_code, reason = "a part is for AVX-512")
-)]
-// Each array of 64 bytes is one cache line: a lookup of four words took 0.25 ns longer where its
-// multipliers lay across two (Zen 4).
-#[repr(C, align(64))]
-pub(crate) struct BitFields {
-    /// For each word: its product is the [`folded`] hash times this, shifted so that the word's
-    /// fields are the highest bits.
-    pub(crate) multipliers: [u64; LINE_WORDS],
-    /// Where eight positions of each word begin in its product, one per byte. (Spare bytes repeat a
-    /// position.)
-    pub(crate) byte_shifts: [u64; LINE_WORDS],
-    /// For each word: the bits of its product that select it within its sector.
-    pub(crate) selects: [u64; LINE_WORDS],
-    /// One for each word that a key touches; the others are unused.
-    pub(crate) words: [WordFields; LINE_WORDS],
-    /// For each word: the indices of eight bytes with its positions, in its product or in the
-    /// packed ones. (Spare bytes repeat a position.)
-    pub(crate) bytes: [u64; LINE_WORDS],
-    /// Whether all positions fit into eight bytes. Then `bytes` refer to the packed products: the
-    /// used bytes of the first one, followed by those of the second one.
-    pub(crate) is_packed: bool,
-    /// The shift that moves the second product to its place in the packed ones; 0 if there is none.
-    pub(crate) second_at: u32,
-    /// Bits per word.
-    pub(crate) bits: usize,
-}
-
-impl BitFields {
-    /// The bit fields of a pattern of `words` words with `bits` bits each.
-    pub(crate) const fn new(words: usize, bits: usize) -> Self {
-        let select_bits = (LINE_WORDS / words).ilog2();
-        let word_bits = word_bits(words, bits);
-        let words_per_product = words_per_product(words, bits);
-        let unused = WordFields {
-            multiply: false,
-            select: 0,
-            positions: 0,
-        };
-        let mut fields = Self {
-            bits,
-            words: [unused; LINE_WORDS],
-            byte_shifts: [0; LINE_WORDS],
-            selects: [0; LINE_WORDS],
-            multipliers: [0; LINE_WORDS],
-            bytes: [0; LINE_WORDS],
-            is_packed: words * bits <= 8,
-            second_at: 0,
-        };
-        let (mut i, mut power) = (0, 1u64);
-        while i < words {
-            let before = (i % words_per_product) as u32 * word_bits;
-            let end = 64 - before;
-            if before == 0 {
-                power = power.wrapping_mul(MULTIPLIER);
-            }
-            fields.words[i] = WordFields {
-                multiply: i % words_per_product == 0,
-                // With one word to select from, the index is masked away; a shift by 64 would be an
-                // error.
-                select: (end - select_bits) % 64,
-                positions: end - word_bits,
-            };
-            fields.byte_shifts[i] = eight(end - word_bits, bits);
-            fields.selects[i] = ((1 << select_bits) - 1) << fields.words[i].select;
-            fields.multipliers[i] = power << before;
-            let lowest = if fields.is_packed {
-                64 - (i as u32 + 1) * word_bits
-            } else {
-                end - word_bits
-            };
-            // A multiple of 8, divided by 8, is the number of a byte.
-            fields.bytes[i] = eight(lowest, bits) >> 3;
-            if fields.is_packed && i == words_per_product {
-                fields.second_at = i as u32 * word_bits;
-            }
-            i += 1;
-        }
-        fields
-    }
-}
-
-/// The number of words that one product determines, with seven of its bytes.
-pub(crate) const fn words_per_product(words: usize, bits: usize) -> usize {
-    56 / word_bits(words, bits) as usize
-}
-
-/// The bits of the product that a word takes.
-const fn word_bits(words: usize, bits: usize) -> u32 {
-    // The three bits that select one of eight words do not fit beside a position.
-    8 * (bits as u32 + (words == 1) as u32)
-}
-
-/// Where eight positions begin, one per byte. Spare bytes repeat the last one.
-const fn eight(lowest: u32, bits: usize) -> u64 {
-    let (mut bytes, mut i) = ([0; 8], 0);
-    while i < 8 {
-        let number = if i < bits { i } else { bits - 1 };
-        bytes[i] = lowest as u8 + 8 * number as u8;
-        i += 1;
-    }
-    u64::from_le_bytes(bytes)
-}
-
 /// The multiplier of the block, and the one of the pattern.
 ///
 /// Both have a high spectral figure, whatever power of two divides the hashes: for `m` times each
@@ -218,57 +95,85 @@ const fn eight(lowest: u32, bits: usize) -> u64 {
 pub(crate) const BLOCK_MULTIPLIER: u64 = 0x45e1_0f8c_ad1e_3257;
 pub(crate) const MULTIPLIER: u64 = 0x28b6_4b9e_11e7_f457;
 
-/// The shift of the fold. (Unhashed multiples of 2^30 to 2^40, filters of four patterns, 1000 to
-/// 100,000 keys, five pairs of multipliers: of 1540 rates, 28 are above twice the requested one
-/// with 32, 14 with 28, 4 with 24, 3 with 22, 20 with 18. With 32, the halves of such a number do
-/// not overlap, and its pattern is linear in it. With less, low bytes of its pattern hardly vary.)
-pub(crate) const FOLD: u32 = 24;
+/// The shift of the fold. (1000 to 50,000 unhashed multiples of each power of two up to 2^40, and
+/// hashes with 20 to 32 equal bits: at most 1.42 times the requested rate, 1.9 with 24.)
+pub(crate) const FOLD: u32 = 32;
 
-/// A word of a key's block, and the positions of the key's bits in it: the low 6 bits of each byte,
-/// from the lowest byte up. (Positions may repeat.)
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WordBits {
-    pub(crate) word: usize,
-    positions: u64,
-}
+/// The bits of a vector's lane: a part of a sector.
+pub(crate) const PART_BITS: usize = 32;
 
-/// The pattern of `hash`: the `W` words of its block that it touches, with the bits in each.
-///
-/// This and [`Lines::holds`](crate::words::bits::Lines::holds) use loops. With 4 words or 4 bits
-/// and more, the closures of `from_fn` and `map` become calls, and a called function is compiled
-/// for the oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
+/// The number of bit `number` of a pattern within its sector of `W` words.
 #[inline(always)]
-pub(crate) fn pattern<const W: usize>(hash: u64, fields: &BitFields) -> [WordBits; W] {
-    let sector = LINE_WORDS / W;
-    let mut product = folded(hash);
-    let mut pattern = [WordBits { word: 0, positions: 0 }; W];
-    for (i, part) in pattern.iter_mut().enumerate() {
-        let cut = fields.words[i];
-        if i == 0 || cut.multiply {
-            product = product.wrapping_mul(MULTIPLIER);
-        }
-        part.word = i * sector + (product >> cut.select) as usize % sector;
-        part.positions = product >> cut.positions;
-    }
-    pattern
+pub(crate) fn position<const W: usize>(product: u64, number: usize) -> usize {
+    let byte = product.to_be_bytes()[number % MOST_BITS] as usize;
+    let parts = const { parts(W) };
+    let half = if W == LINE_WORDS { number % 2 } else { 0 };
+    PART_BITS * (parts * half + byte % parts) + byte / 8
 }
 
-impl WordBits {
-    /// The positions of the first `bits` bits.
-    #[inline(always)]
-    pub(crate) fn positions(&self, bits: usize) -> impl Iterator<Item = u64> + use<> {
-        let positions = self.positions;
-        (0..bits).map(move |bit| (positions >> (8 * bit)) % 64)
+/// The parts of a sector, or of each half of one of eight words.
+const fn parts(words: usize) -> usize {
+    match words {
+        LINE_WORDS => LINE_WORDS,
+        words => 2 * words,
     }
+}
 
-    /// The first `bits` bits as a mask.
-    #[inline(always)]
-    pub(crate) fn mask(&self, bits: usize) -> u64 {
-        let mut mask = 0;
-        for position in self.positions(bits) {
-            mask |= 1 << position;
+/// The masks of the first `bits` bits of a pattern in the words of its sector. (Positions may
+/// repeat, and a mask may be 0.)
+#[inline(always)]
+pub(crate) fn masks<const W: usize>(product: u64, bits: usize) -> [u64; W] {
+    let mut masks = [0; W];
+    for number in 0..bits {
+        let position = position::<W>(product, number);
+        masks[position / 64] |= 1 << (position % 64);
+    }
+    masks
+}
+
+/// The bytes of a product that are the positions of a filter's patterns. They are data, not code:
+/// kernels are compiled once for a number of words, whatever the number of bits.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
+    allow(dead_code, reason = "a part is for vectors")
+)]
+// One cache line for the constants of a lookup.
+#[repr(C, align(64))]
+pub(crate) struct Pattern {
+    /// For each lane of 32 bits, the number of the byte of its position, at both ends of the lane;
+    /// 128 between. (Spare lanes repeat a position.)
+    pub(crate) lanes: [[u8; 4]; 8],
+    /// 1 in each lane: bit 0, for shifts.
+    pub(crate) ones: [u32; 8],
+    /// Bits of a key in a line.
+    pub(crate) bits: usize,
+}
+
+impl Pattern {
+    /// The pattern of `bits` bits in sectors of so many words.
+    pub(crate) const fn new(words: usize, bits: usize) -> Self {
+        let mut lanes = [[128; 4]; 8];
+        let mut lane = 0;
+        while lane < 8 {
+            // The number of the position.
+            let mut number = match words {
+                LINE_WORDS => 2 * (lane % 4) + lane / 4,
+                _ => lane,
+            };
+            while number >= bits {
+                number -= if words == LINE_WORDS { 2 } else { 1 };
+            }
+            let byte = (MOST_BITS - 1 - number) as u8;
+            lanes[lane][0] = byte;
+            lanes[lane][3] = byte;
+            lane += 1;
         }
-        mask
+        Self {
+            lanes,
+            ones: [1; 8],
+            bits,
+        }
     }
 }
 
@@ -283,96 +188,107 @@ mod tests {
         mix(*i)
     }
 
-    /// The share of absent keys that a line finds, as the mean of many lines with `keys` each. All
-    /// hashes of a line share their highest `shared` bits, as in a filter of 2^`shared` blocks.
-    fn rate<const W: usize>(bits: usize, keys: usize, shared: u32, lines: usize, shape: impl Fn(u64) -> u64) -> f64 {
-        let (fields, mut i) = (BitFields::new(W, bits), u64::from(shared) << 40);
+    /// The share of absent keys that a sector finds, as the mean of many sectors with `keys` each.
+    /// All hashes of a sector share their highest `shared` bits after the first product, as in a
+    /// filter of 2^`shared` sectors.
+    fn rate<const W: usize>(bits: usize, keys: usize, shared: u32, sectors: usize, shape: impl Fn(u64) -> u64) -> f64 {
+        // The inverse of the first product brings these bits there.
+        const INVERSE: u64 = 8_624_540_351_740_434_791;
+        assert_eq!(INVERSE.wrapping_mul(BLOCK_MULTIPLIER), 1);
+        let mut i = u64::from(shared) << 40;
         let (mut found, strangers) = (0, 64);
-        for _ in 0..lines {
+        for _ in 0..sectors {
             let top = number(&mut i);
-            let mut hash = || shape(top & !(u64::MAX >> shared) | number(&mut i) & u64::MAX >> shared);
-            let mut line = [0u64; LINE_WORDS];
+            let mut hash = || {
+                let place = top & !(u64::MAX >> shared) | number(&mut i) & u64::MAX >> shared;
+                shape(place.wrapping_mul(INVERSE))
+            };
+            let mut sector = [0u64; W];
             for _ in 0..keys {
-                for part in pattern::<W>(hash(), &fields) {
-                    line[part.word] |= part.mask(bits);
+                for (word, mask) in sector.iter_mut().zip(masks::<W>(product(hash()), bits)) {
+                    *word |= mask;
                 }
             }
             for _ in 0..strangers {
-                let lacks = |part: &WordBits| part.mask(bits) & !line[part.word] != 0;
-                found += u32::from(!pattern::<W>(hash(), &fields).iter().any(lacks));
+                let masks = masks::<W>(product(hash()), bits);
+                found += u32::from(masks.iter().zip(sector).all(|(mask, word)| mask & !word == 0));
             }
         }
-        f64::from(found) / (lines * strangers) as f64
+        f64::from(found) / (sectors * strangers) as f64
     }
 
-    /// Lines whose hashes share as many bits as those of one line in a filter of 2^10 to 2^32
-    /// blocks find as many absent keys as lines whose hashes share nothing. The load is twice that
-    /// of 1%, so that few lines suffice.
+    /// Sectors whose hashes share as many bits as those of one sector in a filter of 2^10 to 2^32
+    /// find as many absent keys as those whose hashes share nothing. The load is twice that of 1%,
+    /// so that few sectors suffice.
     fn shared_bits_do_not_matter<const W: usize>(bits: usize, keys: usize) {
-        let lines = if cfg!(debug_assertions) { 6_000 } else { 60_000 };
-        let alone = rate::<W>(bits, keys, 0, lines, |hash| hash);
+        let sectors = if cfg!(debug_assertions) { 6_000 } else { 60_000 };
+        let alone = rate::<W>(bits, keys, 0, sectors, |hash| hash);
+        let bound = if cfg!(debug_assertions) { 0.06 } else { 0.02 };
         for shared in [10, 20, 24, 28, 32] {
-            let rate = rate::<W>(bits, keys, shared, lines, |hash| hash);
+            let rate = rate::<W>(bits, keys, shared, sectors, |hash| hash);
             let ratio = rate / alone;
             assert!(
-                (ratio - 1.0).abs() < if cfg!(debug_assertions) { 0.06 } else { 0.02 },
-                "{W} words of {bits} bits, {shared} bits shared: {rate}, and {alone} without"
+                (ratio - 1.0).abs() < bound,
+                "{W} words, {bits} bits, {shared} bits shared: {rate}, and {alone} without"
             );
         }
         // Hashes whose lowest bit is 0: Murmur3's, if the seed is the keys' length.
-        let even = rate::<W>(bits, keys, 20, lines, |hash| hash & !1) / alone;
-        assert!(
-            (even - 1.0).abs() < if cfg!(debug_assertions) { 0.06 } else { 0.02 },
-            "{W} words of {bits} bits, even: {even}"
-        );
+        let even = rate::<W>(bits, keys, 0, sectors, |hash| hash & !1) / alone;
+        assert!((even - 1.0).abs() < bound, "{W} words, {bits} bits, even: {even}");
     }
 
     #[test]
-    fn bits_of_the_block_do_not_show_in_the_pattern() {
-        shared_bits_do_not_matter::<1>(3, 130);
-        shared_bits_do_not_matter::<2>(3, 90);
-        shared_bits_do_not_matter::<2>(4, 80);
-        shared_bits_do_not_matter::<4>(2, 70);
-        shared_bits_do_not_matter::<4>(3, 60);
-        shared_bits_do_not_matter::<8>(1, 80);
+    fn bits_of_the_sector_do_not_show_in_the_pattern() {
+        shared_bits_do_not_matter::<1>(3, 16);
+        shared_bits_do_not_matter::<2>(6, 22);
+        shared_bits_do_not_matter::<2>(8, 20);
+        shared_bits_do_not_matter::<4>(6, 45);
+        shared_bits_do_not_matter::<4>(8, 40);
+        shared_bits_do_not_matter::<8>(8, 80);
     }
 
-    /// Positions are bytes, from the highest down; the words of a second product follow.
+    /// Positions are bytes, from the highest down: five bits a bit, the low ones a part.
     #[test]
-    fn words_and_positions_are_those_bytes() {
-        let of = |hash: u64, at: &[u32]| at.iter().fold(0, |mask, byte| mask | 1 << (hash >> (8 * byte) & 63));
+    fn positions_are_those_bytes() {
         for hash in [0x0123_4567_89ab_cdef_u64, 0xfedc_ba98_7654_3210, 0x8000_0000_0000_0001] {
             let x = hash.wrapping_mul(BLOCK_MULTIPLIER);
-            let p = (x ^ x >> 24).wrapping_mul(MULTIPLIER);
-            let q = p.wrapping_mul(MULTIPLIER);
+            let p = (x ^ x >> 32).wrapping_mul(MULTIPLIER);
+            assert_eq!(product(hash), p);
             assert_eq!(block(hash, 1000), scale(x, 1000));
-            let words = |pattern: &[WordBits], bits| -> alloc::vec::Vec<(usize, u64)> {
-                pattern.iter().map(|part| (part.word, part.mask(bits))).collect()
-            };
-            let two = pattern::<2>(hash, &BitFields::new(2, 3));
-            assert_eq!(
-                words(&two, 3),
-                [
-                    ((p >> 62) as usize, of(p, &[7, 6, 5])),
-                    (4 + (p >> 38 & 3) as usize, of(p, &[4, 3, 2]))
-                ]
-            );
-            let one = pattern::<1>(hash, &BitFields::new(1, 3));
-            assert_eq!(words(&one, 3), [((p >> 61) as usize, of(p, &[6, 5, 4]))]);
-            let four = pattern::<4>(hash, &BitFields::new(4, 2));
-            assert_eq!(
-                words(&four, 2),
-                [
-                    ((p >> 63) as usize, of(p, &[7, 6])),
-                    (2 + (p >> 47 & 1) as usize, of(p, &[5, 4])),
-                    (4 + (p >> 31 & 1) as usize, of(p, &[3, 2])),
-                    (6 + (q >> 63) as usize, of(q, &[7, 6])),
-                ]
-            );
-            let eight = pattern::<8>(hash, &BitFields::new(8, 1));
-            let bits = [7, 6, 5, 4, 3, 2, 1].map(|byte| of(p, &[byte]));
-            let expected: alloc::vec::Vec<(usize, u64)> = bits.into_iter().chain([of(q, &[7])]).enumerate().collect();
-            assert_eq!(words(&eight, 1), expected);
+            assert_eq!(sector::<2>(hash, 1000), 2 * scale(x, 4000));
+            assert_eq!(sector::<2>(hash, 1000) / 8, block(hash, 1000));
+            let byte = |number: usize| (p >> (56 - 8 * number) & 255) as usize;
+            for number in 0..8 {
+                let (part, bit) = (byte(number) & 7, byte(number) >> 3);
+                assert_eq!(position::<1>(p, number), 32 * (part & 1) + bit);
+                assert_eq!(position::<2>(p, number), 32 * (part & 3) + bit);
+                assert_eq!(position::<4>(p, number), 32 * part + bit);
+                assert_eq!(position::<8>(p, number), 256 * (number & 1) + 32 * part + bit);
+            }
+            let mask = masks::<2>(p, 6);
+            let set = (0..6).map(|number| position::<2>(p, number));
+            let set = set.fold(0u128, |mask, position| mask | 1 << position);
+            assert_eq!(u128::from(mask[0]) | u128::from(mask[1]) << 64, set);
+        }
+    }
+
+    /// The lanes of a vector hold every position of a pattern, those of eight words in the half
+    /// where they are.
+    #[test]
+    fn lanes_have_all_positions() {
+        for (words, bits) in [(1, 1), (1, 3), (2, 6), (4, 8), (8, 2), (8, 6), (8, 8)] {
+            let pattern = Pattern::new(words, bits);
+            for half in 0..2 {
+                let lanes = &pattern.lanes[4 * half..][..4];
+                assert!(lanes.iter().all(|lane| lane[0] == lane[3] && lane[1..3] == [128; 2]));
+                if words == LINE_WORDS {
+                    assert!(lanes.iter().all(|lane| usize::from(7 - lane[0]) % 2 == half));
+                }
+            }
+            let mut bytes: alloc::vec::Vec<u8> = pattern.lanes.iter().map(|lane| 7 - lane[0]).collect();
+            bytes.sort_unstable();
+            bytes.dedup();
+            assert_eq!(bytes, (0..bits as u8).collect::<alloc::vec::Vec<u8>>());
         }
     }
 }

@@ -9,7 +9,7 @@
 //! them.)
 
 use crate::error::{BuildError, BuildErrorKind};
-use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, MOST_LINES_PER_KEY, Shape, WORDS_PER_KEY};
+use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, MOST_BITS, MOST_LINES_PER_KEY, Shape, WORDS_PER_KEY};
 use alloc::format;
 
 /// A rate that needs more bits of memory per key is out of reach: a hash set of the 64-bit hashes
@@ -32,20 +32,18 @@ impl Cell {
 }
 
 /// The builder chooses fewer words per key if that needs at most this multiple of the best layout's
-/// memory: each word less saves an atomic operation per insert. With 1.06 it chooses 1 word at 10%,
-/// 2 at 1%, and 4 from 0.1% to 1e-6; with two lines, 2 words in each at 1e-5, and 4 at 1e-6 and
-/// below.
-const FEWER_WORDS_PRICE: f64 = 1.06;
+/// memory, since an insert has an atomic operation for each word. It chooses 1 word down to 5%, 2
+/// down to 1%, and 4 below. (Beside 8 words: 1.035 times the memory at 10%, 1.093 at 1%, 1.068 at
+/// 0.1%. Beside 4 words, 2 take 1.06 times the memory at 1%, and a new key 0.6 times the time.)
+const FEWER_WORDS_PRICE: f64 = 1.1;
 
-/// The builder chooses two lines per key if that saves at least one bit in `SECOND_LINE_SAVES`.
-/// With 8 it does so at 1e-5 and below. (The second line costs little where keys are absent. The
-/// lookup of a present key, and an insert, take up to twice the time. So a few percent are not
-/// worth it: a second line saves 5% at 0.1%, and 9% at 1e-4, where single lookups beyond the caches
-/// take 1.3 to 1.8 times as long (Intel with AMX). It saves 13% at 1e-5 and 23% at 1e-6.)
-const SECOND_LINE_SAVES: usize = 8;
+/// The same where a key has two lines: their purpose is to need less memory.
+const FEWER_WORDS_PRICE_IN_TWO_LINES: f64 = 1.06;
 
-/// Above this rate, two lines never save enough.
-const HIGH_FOR_TWO_LINES: f64 = 1e-4;
+/// The builder chooses two lines per key from this rate down. They need 0.87 times the memory at
+/// 1e-4 and 0.65 times at 1e-6; a lookup of an absent key reads one of them, and that of a present
+/// key, or an insert, takes up to twice the time.
+const TWO_LINES_FROM: f64 = 1e-4;
 
 /// With at least this number of keys per line, the rate is taken as 1: the sums would take long for
 /// the same result. Builders plan no filter for more.
@@ -79,7 +77,7 @@ impl Request {
             Ok((layout, keys)) if self.is_best_that_fits() => layout.rate_of(self.cell, keys),
             _ => self.rate.unwrap_or(0.01),
         };
-        if rate > HIGH_FOR_TWO_LINES {
+        if rate > TWO_LINES_FROM {
             return one;
         }
         match (one, with(2)) {
@@ -100,21 +98,22 @@ impl Request {
         self.rate.is_none() && self.keys.is_some() && self.budget.is_some()
     }
 
-    /// Whether two lines per key save enough.
+    /// Whether two lines per key save memory, of which small filters have whole lines; or have the
+    /// lower rate, in the same memory.
     fn prefers(&self, two: (Layout, usize), one: (Layout, usize)) -> bool {
-        const OF: usize = SECOND_LINE_SAVES;
         let ((two, keys_of_two), (one, keys_of_one)) = (two, one);
         if self.is_best_that_fits() {
-            // Whether two lines reach the rate of one with an eighth less memory.
-            let blocks = two.blocks / OF * (OF - 1) / 2 * 2;
-            let less = Layout { blocks, ..two };
-            return blocks > 0 && less.rate_of(self.cell, keys_of_two) <= one.rate_of(self.cell, keys_of_one);
+            return two.rate_of(self.cell, keys_of_two) <= one.rate_of(self.cell, keys_of_one);
         }
-        // Both by the keys per line that the model allows, and by whole lines.
-        let load = |layout: Layout| RateModel::new(layout.shape, self.cell).max_load(self.rate.unwrap_or(0.01));
-        let memory = |layout: Layout, others_keys: usize| layout.blocks as u128 * others_keys as u128;
-        load(one) * OF as f64 <= load(two) * (OF - 1) as f64
-            && memory(two, keys_of_one) * OF as u128 <= memory(one, keys_of_two) * (OF - 1) as u128
+        two.blocks as u128 * keys_of_one as u128 <= one.blocks as u128 * keys_of_two as u128
+    }
+
+    /// What fewer words may cost.
+    fn price(&self) -> f64 {
+        match self.lines {
+            Some(2..) => FEWER_WORDS_PRICE_IN_TWO_LINES,
+            _ => FEWER_WORDS_PRICE,
+        }
     }
 
     /// [`solve`](Self::solve) with the given lines per key.
@@ -183,7 +182,7 @@ impl Request {
             BuildError::check_rate(rate)?;
         }
         let problem = match (self.words, self.lines) {
-            (Some(words), _) if !WORDS_PER_KEY.iter().any(|&(w, _)| w == words) => {
+            (Some(words), _) if !WORDS_PER_KEY.contains(&words) => {
                 Some(format!("invalid words per key: {words}; choose 1, 2, 4 or 8"))
             }
             (_, Some(lines)) if !(1..=MOST_LINES_PER_KEY).contains(&lines) => {
@@ -208,10 +207,8 @@ impl Request {
     fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = RateModel>> {
         let (wanted, cell, lines) = (self.words, self.cell, self.lines.unwrap_or(1));
         let fits = move |words| wanted.map_or(words * lines <= LINE_WORDS, |wanted| words * lines == wanted);
-        WORDS_PER_KEY
-            .into_iter()
-            .filter(move |&(words, _)| fits(words))
-            .map(move |(words, most)| (1..=most).map(move |bits| RateModel::new(Shape { lines, words, bits }, cell)))
+        let shapes = move |words| Shape::with_words(lines, words).map(move |shape| RateModel::new(shape, cell));
+        WORDS_PER_KEY.into_iter().filter(move |&words| fits(words)).map(shapes)
     }
 
     /// The shape for `rate`, and the most keys per line at which it holds.
@@ -238,7 +235,7 @@ impl Request {
                 limit,
             }));
         }
-        let good_enough = |&(_, load): &(Shape, f64)| load * FEWER_WORDS_PRICE >= best_load;
+        let good_enough = |&(_, load): &(Shape, f64)| load * self.price() >= best_load;
         let fewest = found.into_iter().flatten().find(good_enough);
         Ok(fewest.expect("the best is good enough"))
     }
@@ -255,8 +252,8 @@ impl Request {
         };
         let best = best_at(load).map(|(rate, _)| rate).fold(1.0, f64::min);
         let good_enough = |(easier, _): &((f64, Shape), (f64, Shape))| easier.0 <= best;
-        // Fewer words, if they would reach the best rate with `FEWER_WORDS_PRICE` times the memory.
-        let fewer = best_at(load / FEWER_WORDS_PRICE).zip(best_at(load)).find(good_enough);
+        // Fewer words, if they would reach the best rate with that multiple of the memory.
+        let fewer = best_at(load / self.price()).zip(best_at(load)).find(good_enough);
         fewer.expect("the best is good enough").1.1
     }
 }
@@ -277,13 +274,13 @@ struct RateModel {
 }
 
 impl RateModel {
-    /// One more than the most bits per word.
-    const TERMS: usize = 8;
+    /// One more than the most positions that are drawn in a part of a sector.
+    const TERMS: usize = MOST_BITS + 1;
 
     fn new(shape: Shape, cell: Cell) -> Self {
-        let Shape { words, bits: s, .. } = shape;
-        let cells = 64.0 / cell.bits() as f64;
-        // distinct[d]: the chance that s draws into the cells of a word make d distinct ones.
+        let (_, words, s) = shape.draws();
+        let cells = cells(words, cell);
+        // distinct[d]: the chance that s draws into the cells make d distinct ones.
         let mut distinct = [0.0; Self::TERMS];
         distinct[0] = 1.0;
         for _ in 0..s {
@@ -309,8 +306,7 @@ impl RateModel {
             if i % 2 == 1 {
                 model.a[i] = -model.a[i];
             }
-            let left_alone = pow(1.0 - i as f64 / cells, s as u64);
-            model.x[i] = 1.0 - words as f64 / LINE_WORDS as f64 * (1.0 - left_alone);
+            model.x[i] = pow(1.0 - i as f64 / cells, s as u64);
         }
         model
     }
@@ -320,13 +316,15 @@ impl RateModel {
         if load >= MAX_LOAD {
             return 1.0;
         }
-        let lines = self.shape.lines;
-        pow(self.rate_in_line(load * lines as f64), lines as u64)
+        let Shape { lines, words, .. } = self.shape;
+        let in_sector = load * lines as f64 * words as f64 / LINE_WORDS as f64;
+        pow(self.rate_in_sector(in_sector), lines as u64)
     }
 
-    /// The rate in one of a key's lines, if lines have `load` patterns in the mean.
-    fn rate_in_line(&self, load: f64) -> f64 {
-        let terms = self.shape.bits + 1;
+    /// The rate in the sector of one of a key's lines, if sectors have `load` patterns in the mean.
+    fn rate_in_sector(&self, load: f64) -> f64 {
+        let (parts, _, bits) = self.shape.draws();
+        let terms = bits + 1;
         let mut powers = [1.0; Self::TERMS];
         // Poisson weights up to a common factor, which the division at the end removes. The term
         // for j = 0 is 0.
@@ -340,7 +338,7 @@ impl RateModel {
             }
             let g: f64 = self.a[..terms].iter().zip(&powers).map(|(a, power)| a * power).sum();
             // If g is tiny, rounding (1e-13) may take it below 0.
-            sum += weight * pow(g.max(0.0), self.shape.words as u64);
+            sum += weight * pow(g.max(0.0), parts as u64);
             if weight > 1e200 {
                 weight *= 1e-200;
                 total *= 1e-200;
@@ -389,11 +387,16 @@ impl Layout {
         )
     }
 
-    /// The number of counters that one key increments in the mean: two draws of one counter count
-    /// once.
+    /// The number of cells that a key has in a line in the mean: two draws of one cell count once.
+    fn cells_per_line(&self, cell: Cell) -> f64 {
+        let (parts, words, bits) = self.shape.draws();
+        let cells = cells(words, cell);
+        parts as f64 * cells * (1.0 - pow(1.0 - 1.0 / cells, bits as u64))
+    }
+
+    /// The number of counters that one key increments in the mean.
     pub(crate) fn counters_per_key(&self) -> f64 {
-        let Shape { words, bits, .. } = self.shape;
-        words as f64 * 16.0 * (1.0 - pow(15.0 / 16.0, bits as u64))
+        self.cells_per_line(Cell::Counter)
     }
 
     /// The rate of a filter of these lines: the mean of their rates. With two lines per key, it is
@@ -410,25 +413,25 @@ impl Layout {
     /// The rate of one line whose words have these bits set: the chance that a key that picks this
     /// line finds all its draws there on set bits.
     pub(crate) fn rate_of_line(&self, words: [u64; LINE_WORDS]) -> f64 {
-        let Shape { words: w, bits: s, .. } = self.shape;
-        let sector = LINE_WORDS / w;
-        let mean = |words: &[u64]| {
-            let hit = |word: &u64| pow(f64::from(word.count_ones()) / 64.0, s as u64);
-            words.iter().map(hit).sum::<f64>() / sector as f64
+        let (_, part, bits) = self.shape.draws();
+        let sector = self.shape.words;
+        let hit = |part: &[u64]| {
+            let ones: u32 = part.iter().map(|word| word.count_ones()).sum();
+            pow(f64::from(ones) / (64 * part.len()) as f64, bits as u64)
         };
-        words.chunks_exact(sector).map(mean).product()
+        let rate = |sector: &[u64]| sector.chunks_exact(part).map(hit).product::<f64>();
+        words.chunks_exact(sector).map(rate).sum::<f64>() * sector as f64 / LINE_WORDS as f64
     }
 
     /// The number of distinct keys that leaves this many bits set in the mean.
     ///
-    /// A key leaves a given bit alone with the chance `q = 1 - w/(8 * blocks) * (1 - (63/64)^s)`,
+    /// A key leaves a given bit alone with the chance `q = 1 - bits of a key / bits of the filter`,
     /// so the result is the `n` for which `q^n` is the fraction of unset bits.
     pub(crate) fn keys_for(&self, ones: u64) -> usize {
         let bits = (self.blocks * LINE_BITS) as f64;
         // A full filter shows only that there are many keys: as many as leave half a bit unset.
         let unset = f64::max(bits - ones as f64, 0.5) / bits;
-        let picked = self.shape.words_per_key() as f64 / (LINE_WORDS * self.blocks) as f64;
-        let q = 1.0 - picked * (1.0 - pow(63.0 / 64.0, self.shape.bits as u64));
+        let q = 1.0 - self.shape.lines as f64 * self.cells_per_line(Cell::Bit) / bits;
         let mut high = 1u64;
         while high < 1 << 62 && pow(q, high) > unset {
             high *= 2;
@@ -447,6 +450,11 @@ impl Layout {
         let is_lower_nearer = pow(q, low) - unset < unset - pow(q, high);
         usize::try_from(if is_lower_nearer { low } else { high }).unwrap_or(usize::MAX)
     }
+}
+
+/// The cells of so many words.
+fn cells(words: usize, cell: Cell) -> f64 {
+    (64 * words / cell.bits()) as f64
 }
 
 /// `x^n` by squaring.
@@ -479,38 +487,39 @@ mod tests {
     /// Both ways: what fits a rate has that rate, and hardly less.
     #[test]
     fn load_and_rate_invert_each_other() {
-        for lines in [1, 2] {
-            for (words, most) in WORDS_PER_KEY {
-                for bits in 1..=most {
-                    let model = RateModel::new(Shape { lines, words, bits }, Cell::Bit);
-                    for rate in [0.9, 0.5, 0.1, 1e-3, 1e-6] {
-                        let back = model.rate_at(model.max_load(rate));
-                        assert!(
-                            back <= rate && back > rate * 0.999,
-                            "{lines}x{words}x{bits}: {rate} came back as {back}"
-                        );
-                    }
-                }
+        for shape in shapes() {
+            let model = RateModel::new(shape, Cell::Bit);
+            for rate in [0.9, 0.5, 0.1, 1e-3, 1e-6] {
+                let back = model.rate_at(model.max_load(rate));
+                assert!(
+                    back <= rate && back > rate * 0.999,
+                    "{shape:?}: {rate} came back as {back}"
+                );
             }
         }
     }
 
+    fn shapes() -> impl Iterator<Item = Shape> {
+        let all = [1, 2].into_iter().flat_map(|lines| {
+            WORDS_PER_KEY
+                .into_iter()
+                .flat_map(move |words| Shape::with_words(lines, words))
+        });
+        all.filter(|shape| shape.is_known())
+    }
+
     #[test]
     fn keys_for_inverts_the_expected_fill() {
-        for (lines, words, bits) in [(1, 1, 3), (1, 2, 3), (1, 4, 2), (1, 8, 1), (2, 2, 2), (2, 4, 3)] {
-            let layout = Layout {
-                shape: Shape { lines, words, bits },
-                blocks: 1000,
-            };
-            let words = layout.shape.words_per_key();
+        for shape in shapes().filter(|shape| shape.bits <= 4) {
+            let layout = Layout { shape, blocks: 1000 };
             assert_eq!(layout.keys_for(0), 0);
-            for keys in [1usize, 100, 10_000, 200_000] {
-                let q = 1.0 - words as f64 / 8000.0 * (1.0 - pow(63.0 / 64.0, bits as u64));
+            for keys in [1usize, 100, 10_000, 100_000] {
+                let q = 1.0 - shape.lines as f64 * layout.cells_per_line(Cell::Bit) / 512_000.0;
                 let ones = (1.0 - pow(q, keys as u64)) * 512_000.0;
                 let back = layout.keys_for((ones + 0.5) as u64);
                 assert!(back.abs_diff(keys) <= 1 + keys / 500, "{keys} came back as {back}");
             }
-            assert!(layout.keys_for(512_000) > 250_000);
+            assert!(layout.keys_for(512_000) > 100_000);
         }
     }
 

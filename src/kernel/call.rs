@@ -15,7 +15,7 @@ impl<T: Load> Lookups<T> {
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
         // SAFETY: `isa` proves that the CPU has what the functions need.
         unsafe {
-            match self.inlined.contains(lines, hash) {
+            match self.inlined.contains(lines, hash, &self.probe.pattern) {
                 Some(found) => found,
                 None => (self.contains)(lines, hash, &self.probe),
             }
@@ -30,10 +30,12 @@ impl<T: Load> Lookups<T> {
         hashes: impl Iterator<Item = (u64, P)>,
         answer: impl FnMut(P, bool),
     ) {
+        let (pattern, probe) = (&self.probe.pattern, &self.probe);
         // SAFETY: as in `contains`.
         unsafe {
-            self.inlined
-                .contains_each(lines, hashes, answer, |hash| (self.contains)(lines, hash, &self.probe));
+            self.inlined.contains_each(lines, pattern, hashes, answer, |hash| {
+                (self.contains)(lines, hash, probe)
+            });
         }
     }
 
@@ -44,14 +46,10 @@ impl<T: Load> Lookups<T> {
             Plan::Single => self.contains_each(lines, hashes.iter().copied().zip(found), |place, found| *place = found),
             // SAFETY: as in `contains`.
             Plan::Few => unsafe { (self.batches().few_flags)(lines, hashes, &self.probe, found) },
-            plan => match (plan, self.batches().groups) {
-                // SAFETY: as in `contains`.
-                (Plan::Groups, Some((flags, _))) => unsafe { flags(lines, hashes, &self.probe, found) },
-                _ => {
-                    let bitmap = self.contains_few_bitmap(plan, lines, hashes);
-                    self.isa.unpack()(&[bitmap], found);
-                }
-            },
+            plan => {
+                let bitmap = self.contains_few_bitmap(plan, lines, hashes);
+                self.isa.unpack()(&[bitmap], found);
+            }
         }
     }
 
@@ -71,7 +69,7 @@ impl<T: Load> Lookups<T> {
                 self.contains_many(plan, lines, hashes, &mut found);
                 found[0]
             }
-            few => self.line_few(few, lines, hashes),
+            _ => self.line_few(lines, hashes),
         }
     }
 
@@ -109,20 +107,14 @@ impl<T: Load> Lookups<T> {
     fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.line_ladder.plan(hashes.len()) {
             Plan::Tile | Plan::Pipeline => self.line_many(lines, hashes, found),
-            few => found.fill(self.line_few(few, lines, hashes)),
+            _ => found.fill(self.line_few(lines, hashes)),
         }
     }
 
-    /// By the function for a few, in groups if that is the plan.
     #[inline(always)]
-    fn line_few(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
-        let batches = self.batches();
-        let lookup = match (plan, batches.groups) {
-            (Plan::Groups, Some((_, bitmap))) => bitmap,
-            _ => batches.few_bitmap,
-        };
+    fn line_few(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
         // SAFETY: as in `contains`.
-        unsafe { lookup(lines, hashes, &self.probe) }
+        unsafe { (self.batches().few_bitmap)(lines, hashes, &self.probe) }
     }
 
     /// By the table's function for batches, or one by one if there is none. (In one function with
@@ -132,7 +124,7 @@ impl<T: Load> Lookups<T> {
         match &self.batches().batch {
             // SAFETY: as in `contains`.
             Some(forms) => unsafe {
-                forms[self.access.form()](lines, &self.probe.fields, self.access, hashes, found);
+                forms[self.access.form()](lines, &self.probe.pattern, self.access, hashes, found);
             },
             None => one_by_one(&mut lines, self.access, hashes, found, |lines, hash| {
                 // SAFETY: as in `contains`.
@@ -156,16 +148,14 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
         let lines = bits.shared();
-        let missing = || self.line_insert(lines, hash);
         // SAFETY: as in `Lookups::contains`.
-        match unsafe { self.lookups.inlined.insert(lines, hash, missing) } {
-            Some(changed) => changed,
-            None if self.looks_first() && self.lookups.contains(lines, hash) => false,
-            None => self.insert_missing(lines, hash),
+        match unsafe { self.lookups.inlined.contains(lines, hash, &self.lookups.probe.pattern) } {
+            Some(true) => false,
+            _ => self.insert_missing(lines, hash),
         }
     }
 
-    /// [`insert`](Self::insert) of a hash that was looked up and not found.
+    /// [`insert`](Self::insert) of a hash that is not known to be found.
     #[inline(always)]
     fn insert_missing(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         if self.has_two_lines() {
@@ -178,12 +168,6 @@ impl Kernels {
     #[inline(always)]
     fn few_hint(&self) -> Option<Hint> {
         self.access.hint().map(|_| Hint::L1)
-    }
-
-    /// Where a lookup is faster than to make masks, it comes first.
-    #[inline(always)]
-    fn looks_first(&self) -> bool {
-        self.lookups.isa.level().looks_first()
     }
 
     #[inline(never)]
@@ -202,7 +186,6 @@ impl Kernels {
                 self.insert_many(plan, bits, hashes, &mut changed);
                 changed[0]
             }
-            _ if self.looks_first() => self.look_up_and_insert(bits, hashes),
             _ => few_bitmap(hashes, &bits.shared(), self.few_hint(), insert),
         }
     }
@@ -214,22 +197,6 @@ impl Kernels {
             plan @ (Plan::Tile | Plan::Pipeline) => self.insert_many(plan, bits, hashes, changed),
             few => changed.fill(self.insert_few(few, bits, hashes)),
         }
-    }
-
-    /// A hash that is found needs no insert. Of equal ones that are not, the first sets the bits.
-    #[inline]
-    fn look_up_and_insert(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        let plan = self.lookups.ladder.plan(hashes.len());
-        let found = self.lookups.contains_few_bitmap(plan, bits.shared(), hashes);
-        let mut missing = !found & !(u64::MAX << hashes.len());
-        let mut changed = 0;
-        while missing != 0 {
-            let i = missing.trailing_zeros();
-            let new = self.insert_missing(bits.shared(), hashes[i as usize]);
-            changed |= u64::from(new) << i;
-            missing &= missing - 1;
-        }
-        changed
     }
 
     #[inline]
@@ -261,7 +228,7 @@ impl Kernels {
     #[inline(always)]
     fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         // SAFETY: the `Isa` of the lookups proves that the CPU has what the function needs.
-        unsafe { (self.line_insert)(lines, hash, &self.lookups.probe.fields) }
+        unsafe { (self.inserts().single)(lines, hash, &self.lookups.probe.pattern) }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into these lines.
@@ -284,10 +251,10 @@ impl Kernels {
         changed: &mut [u64],
         insert: impl Fn(u64) -> bool,
     ) {
-        match &self.batches().batch {
+        match &self.inserts().batch {
             // SAFETY: as in `line_insert`.
             Some(forms) => unsafe {
-                forms[self.access.form()](lines, &self.lookups.probe.fields, self.access, hashes, changed);
+                forms[self.access.form()](lines, &self.lookups.probe.pattern, self.access, hashes, changed);
             },
             None => one_by_one(&mut lines, self.access, hashes, changed, |_, hash| insert(hash)),
         }
@@ -298,12 +265,18 @@ impl Kernels {
         let tuning = self.lookups.tuning;
         let access = tuning.access(size_of_val(region.words), tuning.changes);
         // SAFETY: as in `line_insert`.
-        unsafe { (self.batches().fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
+        unsafe { (self.inserts().fill)(region, &self.lookups.probe.pattern, access, hashes, changed) }
     }
 }
 
 impl CounterKernels {
-    /// Makes a change by each hash, and writes their answers as a bitmap.
+    /// Makes a change by the hash.
+    #[inline(always)]
+    pub(crate) fn change(&self, change: CounterChange, lines: Lines<'_, Counters>, hash: u64) -> bool {
+        change(lines, hash, self.lookups.probe.pattern.bits)
+    }
+
+    /// [`change`](Self::change) by each hash; writes their answers as a bitmap.
     #[inline]
     pub(crate) fn change_hashes(
         &self,
@@ -313,7 +286,7 @@ impl CounterKernels {
         answers: &mut [u64],
     ) {
         one_by_one(&mut lines, self.access, hashes, answers, |lines, hash| {
-            change(*lines, hash)
+            self.change(change, *lines, hash)
         });
     }
 }

@@ -19,12 +19,7 @@ impl Isa {
 
     /// All that this CPU has, the best last.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        let has_gather = plan::tuning().gather;
-        let there = |isa: &Self| isa.0.is_there();
-        let all = Level::ALL.iter().copied().map(Self).filter(there);
-        // The two with and without gather take each other's place.
-        let best = all.clone().filter(move |isa| has_gather && isa.0.gathers());
-        all.filter(move |isa| !(has_gather && isa.0.gathers())).chain(best)
+        Level::ALL.iter().copied().filter(|level| level.is_there()).map(Self)
     }
 
     /// The best that this CPU has.
@@ -71,8 +66,7 @@ impl fmt::Display for Isa {
 }
 
 /// The instruction set that the filters use on this machine, for logs and for figures of speed:
-/// `"plain"`, `"AVX2"`, `"AVX-512"`, `"AVX-512 BITALG"` (`", gather"` behind it on some processors
-/// of Intel) or `"NEON"`.
+/// `"plain"`, `"AVX2"`, `"AVX-512"` or `"NEON"`.
 ///
 /// ```
 /// let name = lanebloom::instruction_set();

@@ -1,15 +1,11 @@
 //! The pipelines of `scalar.rs` by groups of keys, for instruction sets with vectors. An
 //! instruction set's file calls them, and supplies the operations on a group, twins of each other:
 //!
-//! - `places` writes the words that each hash touches, counted from block `first` on: for 0 below 8
-//!   times `count`, the number of the filter's blocks, which is below 2^32. It also writes the
-//!   products of the hashes, if the others read them.
-//! - `hold` returns a bit for each hash: whether its words hold all bits of its pattern. Its caller
-//!   promises that `places` wrote the words and products, and that the words are there.
-//! - `masks` writes the mask of each hash in each of its words, from the products.
-//!
-//! Lookups, inserts and both forms have copies of `hold`, and targets of `masks` (`LOOKUP`, `TURN`,
-//! `T`): each copy has one caller, and so is inlined.
+//! - `places` writes the first word of each hash's sector, among the words of `count` blocks, a
+//!   number below 2^32, and the product of each hash.
+//! - `hold` returns a bit for each hash: whether its sector holds all bits of its pattern. Its caller
+//!   promises that `places` wrote the sectors and products, and that the words are there.
+//! - `masks` writes the mask of each hash in each word of its sector, from the products.
 //!
 //! A pipeline finds the places of keys and prefetches their lines; later it works on these places.
 //! So the lines of many keys are under way together, and a place is read long after it was stored.
@@ -37,64 +33,31 @@ const RING: usize = RING_TILES * TILE_GROUPS;
 /// A place for a group, written before it is read. (Clearing would take longer than a few lookups.)
 pub(super) type Slot = MaybeUninit<Group>;
 
-/// The words that the hashes of a group touch, by their numbers in the target's lines, and the
-/// products of the hashes, if the instruction set keeps them. It begins a line of the cache, as
-/// `Scratch`: vectors that lie across two lines take longer.
+/// The sectors of a group's hashes, by the numbers of their first words in the whole filter, and the
+/// products of the hashes. It begins a line of the cache, as `Scratch`: vectors that lie across two
+/// lines take longer.
 #[repr(align(64))]
-pub(super) struct GroupWords<const W: usize> {
-    pub(super) words: [Slot; W],
+pub(super) struct Places {
+    pub(super) sectors: Slot,
     pub(super) products: Slot,
 }
 
-impl<const W: usize> GroupWords<W> {
+impl Places {
     const NONE: Self = Self {
-        words: [Slot::uninit(); W],
+        sectors: Slot::uninit(),
         products: Slot::uninit(),
     };
 
+    /// The sectors and the products.
+    ///
     /// # Safety
     ///
-    /// The words were written.
+    /// Both were written.
     #[inline(always)]
-    pub(super) unsafe fn words(&self) -> &[Group; W] {
-        // SAFETY: `MaybeUninit` has the layout of what is in it.
-        unsafe { &*ptr::from_ref(&self.words).cast() }
-    }
-}
-
-/// [`run`] for lookups of a few hashes: all places, then all answers, as the bits of a word.
-///
-/// # Panics
-///
-/// If there are fewer hashes than a group has, or more than a tile.
-///
-/// # Safety
-///
-/// As for [`run`]; `places` writes the products too if `hold` reads them.
-#[cfg_attr(
-    not(all(target_arch = "x86_64", lanebloom_rust_1_89)),
-    allow(dead_code, reason = "for AVX-512")
-)]
-#[inline(always)]
-pub(super) unsafe fn contains_few<const W: usize>(
-    lines: &impl Prefetchable,
-    hint: Option<Hint>,
-    hashes: &[u64],
-    places: impl Fn(&Group, &mut GroupWords<W>),
-    hold: impl Fn(&Group, &GroupWords<W>) -> u8,
-) -> u64 {
-    let mut slots = [const { GroupWords::NONE }; TILE_GROUPS];
-    let slots = &mut slots[..hashes.len().div_ceil(GROUP)];
-    for (i, slot) in slots.iter_mut().enumerate() {
-        places(group_at(hashes, GROUP * i), slot);
+    pub(super) unsafe fn written(&self) -> (&Group, &Group) {
         // SAFETY: as promised.
-        unsafe { prefetch(lines, slot, hint) };
+        unsafe { (self.sectors.assume_init_ref(), self.products.assume_init_ref()) }
     }
-    let mut word = 0;
-    for (i, slot) in slots.iter().enumerate() {
-        word = word >> GROUP | u64::from(hold(group_at(hashes, GROUP * i), slot)) << (TILE - GROUP);
-    }
-    placed(word, hashes.len())
 }
 
 /// The group that begins with hash `start`, or the last whole one.
@@ -112,13 +75,14 @@ fn group_at(hashes: &[u64], start: usize) -> &Group {
 ///
 /// # Safety
 ///
-/// The words were written.
+/// The places were written.
 #[inline(always)]
-unsafe fn prefetch<const W: usize>(target: &impl Prefetchable, places: &GroupWords<W>, hint: Option<Hint>) {
+unsafe fn prefetch(target: &impl Prefetchable, places: &Places, hint: Option<Hint>) {
     let Some(hint) = hint else { return };
     // SAFETY: as promised.
-    for &word in unsafe { &places.words()[0] } {
-        target.prefetch(target.first() + word as usize / LINE_WORDS, hint);
+    let (sectors, _) = unsafe { places.written() };
+    for &word in sectors {
+        target.prefetch(word as usize / LINE_WORDS, hint);
     }
 }
 
@@ -126,31 +90,36 @@ unsafe fn prefetch<const W: usize>(target: &impl Prefetchable, places: &GroupWor
 ///
 /// # Safety
 ///
-/// `places` writes all words, and the products if the others read them; `masks` writes all its
-/// slots.
+/// `places` writes both slots; `masks` writes all its slots.
 #[inline(always)]
 pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
     target: &mut T,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
-    places: impl Fn(&Group, &mut GroupWords<W>),
-    hold: impl Fn(&Group, &GroupWords<W>) -> u8,
-    masks: impl Fn(&Group, &GroupWords<W>, &mut [Slot; W]),
+    places: impl Fn(&Group, &mut Places),
+    hold: impl Fn(&Places) -> u8,
+    masks: impl Fn(&Group, &mut [Slot; W]),
 ) {
     let mut new = false;
-    let work = |target: &mut T, hashes: &Group, places: &GroupWords<W>| {
+    let work = |target: &mut T, places: &Places| {
         // Where keys are new one after another, they are not looked up first.
-        let mut missing = if new { u8::MAX } else { !hold(hashes, places) };
+        let mut missing = if new { u8::MAX } else { !hold(places) };
         let mut changes = 0;
         if missing != 0 {
             let mut slots = [Slot::uninit(); W];
-            masks(hashes, places, &mut slots);
-            // SAFETY: `masks` has written them, and `places` the words.
-            let (words, masks) = unsafe { (places.words(), &*ptr::from_ref(&slots).cast()) };
+            // SAFETY: as promised.
+            let (sectors, products) = unsafe { places.written() };
+            masks(products, &mut slots);
+            // SAFETY: `masks` has written them. `MaybeUninit` has the layout of what is in it.
+            let by_word = unsafe { &*ptr::from_ref(&slots).cast::<[Group; W]>() };
             while missing != 0 {
-                let hash = missing.trailing_zeros();
-                changes |= u8::from(target.set_in_group(words, masks, hash as usize)) << hash;
+                let hash = missing.trailing_zeros() as usize;
+                let mut masks = [0; W];
+                for word in 0..W {
+                    masks[word] = by_word[word][hash];
+                }
+                changes |= u8::from(target.set(sectors[hash] as usize, masks)) << hash;
                 missing &= missing - 1;
             }
         }
@@ -158,7 +127,7 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
         changes
     };
     // SAFETY: as promised.
-    unsafe { run::<W, TURN, _>(target, access, hashes, changed, places, work) };
+    unsafe { run::<TURN, _>(target, access, hashes, changed, places, work) };
 }
 
 /// Calls `places` for every group, and later `work`, which returns one bit a hash: `TURN` groups
@@ -166,8 +135,7 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
 ///
 /// (With that number as data AVX2's part is 16 KiB smaller, and batches beyond the caches take 1.05
 /// to 1.2 times as long. If both forms share a function that adds the patterns of missing hashes,
-/// it is 4 KiB less, and inserts take up to 1.05 times as long. Few hashes by this pipeline in
-/// place of `contains_few`: 1.2 to 1.5 times as long.)
+/// it is 4 KiB less, and inserts take up to 1.05 times as long.)
 ///
 /// The last group is whole too: it repeats hashes of the group before.
 ///
@@ -177,15 +145,15 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
 ///
 /// # Safety
 ///
-/// `places` writes all words, and the products if `work` reads them.
+/// `places` writes both slots.
 #[inline(always)]
-pub(super) unsafe fn run<const W: usize, const TURN: usize, T: Prefetchable>(
+pub(super) unsafe fn run<const TURN: usize, T: Prefetchable>(
     target: &mut T,
     access: AccessPlan,
     hashes: &[u64],
     answers: &mut [u64],
-    places: impl Fn(&Group, &mut GroupWords<W>),
-    mut work: impl FnMut(&mut T, &Group, &GroupWords<W>) -> u8,
+    places: impl Fn(&Group, &mut Places),
+    mut work: impl FnMut(&mut T, &Places) -> u8,
 ) {
     assert!(hashes.len() >= GROUP);
     debug_assert_eq!(hashes.len().div_ceil(TILE), answers.len());
@@ -197,7 +165,7 @@ pub(super) unsafe fn run<const W: usize, const TURN: usize, T: Prefetchable>(
     };
     let ahead = groups.next_multiple_of(TURN).min(ahead);
     let next = |slot| if slot + TURN == RING { 0 } else { slot + TURN };
-    let mut ring = [const { GroupWords::NONE }; RING];
+    let mut ring = [const { Places::NONE }; RING];
     let (mut placed_in, mut worked_in, mut word, mut last) = (0, 0, 0, 0);
     let mut start = 0;
     while start < groups + ahead {
@@ -224,8 +192,8 @@ pub(super) unsafe fn run<const W: usize, const TURN: usize, T: Prefetchable>(
         }
         if let Some(start) = start.checked_sub(ahead) {
             let slots = &ring[worked_in..][..TURN.min(groups - start)];
-            for (i, slot) in slots.iter().enumerate() {
-                last = work(target, group_at(hashes, GROUP * (start + i)), slot);
+            for slot in slots {
+                last = work(target, slot);
                 word = word >> GROUP | u64::from(last) << (TILE - GROUP);
             }
             worked_in = next(worked_in);

@@ -146,15 +146,11 @@ pub(crate) struct Ladder {
 /// What decides the [`Ladder`] of a filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traits {
-    pub(super) words: usize,
     pub(super) has_two_lines: bool,
     /// Bytes of the filter.
     pub(super) bytes: usize,
     /// Single calls are inlined.
     pub(super) is_inlined: bool,
-    /// A lookup is faster than to make the masks of an insert, and comes first. The instruction set
-    /// looks up a few in groups.
-    pub(super) looks_first: bool,
 }
 
 impl Ladder {
@@ -184,16 +180,8 @@ impl Ladder {
     }
 
     /// For lookups in one line of each hash, the only one or one of two: none goes by single calls.
-    ///
-    /// One group takes longer than single lookups, since the numbers of its words go through
-    /// memory. (Zen 4, flags of 16: 1.5 ns one by one and 1.8 in groups at 32 KiB, 12.4 and 10.2 at
-    /// 64 MiB.)
-    pub(super) const fn of_line(traits: Traits) -> Self {
-        match (traits.looks_first, traits.words, is_cached(traits.bytes)) {
-            (false, ..) => Self::of_lookups_from(0, 16, 16),
-            (true, 1 | 2, false) => Self::of_lookups_from(0, 16, FEW + 1),
-            _ => Self::of_lookups_from(0, IN_GROUPS, FEW + 1),
-        }
+    pub(super) const fn of_line() -> Self {
+        Self::of_lookups_from(0, 16, 16)
     }
 
     /// For lookups.
@@ -204,22 +192,17 @@ impl Ladder {
     /// 1.5 ns one by one and 1.85 by a pipeline at 32 KiB, 3.3 and 3.7 at 8 MiB, 16.3 and 15.0 at
     /// 64 MiB.)
     pub(super) const fn of_lookups(traits: Traits) -> Self {
-        let line = Self::of_line(traits);
-        let takes_few = traits.looks_first && !traits.has_two_lines;
-        let few = match (traits.is_inlined, takes_few, is_cached(traits.bytes)) {
-            (true, true, true) => IN_GROUPS,
-            (true, true, false) => 16,
-            (true, false, true) => FEW,
-            (true, false, false) => 48,
-            (false, false, true) if traits.looks_first => IN_GROUPS,
-            (false, false, true) => 16,
-            (false, ..) => 8,
+        let few = match (traits.is_inlined, is_cached(traits.bytes)) {
+            (true, true) => FEW,
+            (true, false) => 48,
+            (false, true) => 16,
+            (false, false) => 8,
         };
         if traits.has_two_lines {
             // Both lines of a few are looked up as those of many.
             return Self::of_lookups_from(few, few, few);
         }
-        Self { few, ..line }
+        Self { few, ..Self::of_line() }
     }
 
     /// For inserts.
@@ -236,24 +219,13 @@ impl Ladder {
             (true, false) => 8,
             (false, false) => FEW_INSERTS,
         };
-        let tile = match (traits.looks_first, traits.has_two_lines) {
-            (true, _) => 32,
-            (false, true) => 0,
-            (false, false) => 16,
-        };
+        let tile = if traits.has_two_lines { 0 } else { 16 };
         Self {
             few,
-            // (Where a lookup comes first, its own ladder has the plan of a few.)
             groups: tile,
             tile,
             pipeline: FEWEST_INSERTS_IN_A_PIPELINE,
         }
-    }
-
-    /// For inserts into one line of each hash.
-    pub(super) const fn of_line_inserts(traits: Traits) -> Self {
-        let Self { tile, .. } = Self::of_line(traits);
-        Self::of_lookups_from(0, tile, tile)
     }
 }
 
@@ -287,8 +259,6 @@ pub(crate) struct TuningRow {
     /// Filters of at least this many bytes prefetch per group, between the work on two earlier
     /// groups; smaller ones prefetch per tile.
     pub(super) groups_from: usize,
-    /// Whether the processor's gather is faster than eight loads.
-    pub(super) gather: bool,
 }
 
 /// The most keys of a tile: as many as a word of a bitmap has bits.
@@ -425,7 +395,6 @@ const ROWS: [TuningRow; 3] = [
         ahead: 3,
         groups_ahead: 24,
         groups_from: 0,
-        gather: false,
     },
     TuningRow {
         lookups: Hint::L1,
@@ -433,7 +402,6 @@ const ROWS: [TuningRow; 3] = [
         ahead: 4,
         groups_ahead: 32,
         groups_from: 16 << 20,
-        gather: false,
     },
     TuningRow {
         lookups: Hint::L1,
@@ -441,7 +409,6 @@ const ROWS: [TuningRow; 3] = [
         ahead: 1,
         groups_ahead: 8,
         groups_from: 16 << 20,
-        gather: true,
     },
 ];
 const OTHERS: usize = 0;
@@ -551,7 +518,7 @@ mod tests {
             [zen_4, zen_5, zen_6, ice_lake, sapphire_rapids],
             [OTHERS, 1, 1, OTHERS, 2]
         );
-        assert!(ROWS[2].gather && !ROWS[1].gather && ROWS[1].lookups == Hint::L1);
+        assert!(ROWS[1].lookups == Hint::L1);
         assert!(ROWS.iter().all(|row| row.ahead <= MOST_AHEAD));
         assert_eq!((tuning(), tuning()), (ROWS[row()], ROWS[row()]));
         assert_eq!(tuning_name(), NAMES[row()]);

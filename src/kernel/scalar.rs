@@ -1,5 +1,5 @@
 //! The specification of the kernels, and the code for CPUs without vectors: takes a hash or a slice
-//! of hashes, and gives answers. `plain.rs` compiles it for each shape of the pattern.
+//! of hashes, and gives answers. `plain.rs` compiles it for each number of words.
 //!
 //! The answers of a batch are a bitmap: bit `i % 64` of word `i / 64` is the answer for hash `i`.
 //! The bits that no hash belongs to are 0.
@@ -9,46 +9,49 @@
 
 use super::dispatch::Probe;
 use super::plan::AccessPlan;
-use crate::geometry::pattern::{BitFields, block, pattern};
+use crate::geometry::pattern::{Pattern, block, masks, position, product, sector};
 use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::chunks::as_chunks_mut;
 use crate::words::counters::{self, Counters};
 
 #[inline(always)]
-pub(crate) fn contains<const W: usize, const VECTOR: bool, T: Load>(
-    lines: Lines<'_, T>,
-    fields: &BitFields,
-    hash: u64,
-) -> bool {
-    lines.holds::<W, VECTOR>(block(hash, lines.blocks()), pattern(hash, fields), fields.bits)
+pub(crate) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, bits: usize) -> bool {
+    let product = product(hash);
+    let positions = (0..bits).map(|number| position::<W>(product, number));
+    lines.holds::<W>(sector::<W>(hash, lines.blocks()), positions)
 }
 
 #[inline(always)]
-pub(crate) fn insert<const W: usize>(target: &mut impl Insertable, fields: &BitFields, hash: u64) -> bool {
-    target.set::<W>(block(hash, target.blocks()), pattern(hash, fields), fields.bits)
+pub(crate) fn insert<const W: usize>(target: &mut impl Insertable, hash: u64, bits: usize) -> bool {
+    target.set(sector::<W>(hash, target.blocks()), masks::<W>(product(hash), bits))
 }
 
 /// Inserts into words that this thread owns. `changed` is a bitmap: whether each hash changed them.
 pub(super) fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
-    fields: &BitFields,
+    pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     one_by_one(region, access, hashes, changed, |region, hash| {
-        insert::<W>(region, fields, hash)
+        insert::<W>(region, hash, pattern.bits)
     });
 }
 
-pub(crate) fn increment<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
-    let pattern = pattern(hash, const { &BitFields::new(W, S) });
-    counters::increment::<W>(&lines.all()[block(hash, lines.blocks())], pattern, S)
+pub(crate) fn increment<const W: usize>(lines: Lines<'_, Counters>, hash: u64, bits: usize) -> bool {
+    counters::increment(counters_of::<W>(lines, hash), masks(product(hash), bits))
 }
 
-pub(crate) fn decrement<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
-    let pattern = pattern(hash, const { &BitFields::new(W, S) });
-    counters::decrement::<W>(&lines.all()[block(hash, lines.blocks())], pattern, S)
+pub(crate) fn decrement<const W: usize>(lines: Lines<'_, Counters>, hash: u64, bits: usize) -> bool {
+    counters::decrement(counters_of::<W>(lines, hash), masks(product(hash), bits))
+}
+
+/// The sector of a hash.
+#[inline(always)]
+fn counters_of<'a, const W: usize>(lines: Lines<'a, Counters>, hash: u64) -> &'a [Counters; W] {
+    let words = &lines.all().as_flattened()[sector::<W>(hash, lines.blocks())..];
+    words.first_chunk().expect("a sector lies within a line")
 }
 
 /// Prefetches the lines of a few hashes by the hint, if there is one.
@@ -149,18 +152,6 @@ pub(crate) fn one_by_one<T: Prefetchable>(
             true
         },
     );
-}
-
-/// As `LineRows` of `dispatch.rs` says. Panics unless there is a place for each bit.
-pub(super) fn line_rows<const W: usize, const S: usize>(hash: u64, first: u64, width: u64, starts: &mut [u64]) {
-    assert_eq!(starts.len(), W * S);
-    let fields = const { &BitFields::new(W, S) };
-    for (i, part) in pattern::<W>(hash, fields).into_iter().enumerate() {
-        let word = first + 64 * part.word as u64;
-        for (start, position) in starts[S * i..][..S].iter_mut().zip(part.positions(S)) {
-            *start = (word + position) * width;
-        }
-    }
 }
 
 /// The most rows that are read before a kernel looks whether any bit is left. (A bank at 1% has six

@@ -20,7 +20,6 @@
 //! although such a remove is not one atomic step.
 
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::WordBits;
 use crate::words::bits::{Load, OwnLines};
 use crate::words::memory::Word;
 use crate::words::sync::{AtomicU64, Ordering};
@@ -152,19 +151,22 @@ pub(crate) fn stuck_in(word: u64) -> u64 {
     u64::from(stuck(word).count_ones())
 }
 
-/// Increments the counters of the pattern in the line; returns whether any of them was 0.
+/// Increments the counters that the masks of a sector's words choose; returns whether any of them
+/// was 0.
 #[inline(always)]
-pub(crate) fn increment<const W: usize>(line: &[Counters; LINE_WORDS], pattern: [WordBits; W], bits: usize) -> bool {
+pub(crate) fn increment<const W: usize>(sector: &[Counters; W], masks: [u64; W]) -> bool {
     let mut new = 0;
-    for part in pattern {
-        let counters = above_zero(part.mask(bits));
-        new |= counters & !above_zero(line[part.word].increment(counters));
+    for (word, mask) in sector.iter().zip(masks) {
+        let counters = above_zero(mask);
+        if counters != 0 {
+            new |= counters & !above_zero(word.increment(counters));
+        }
     }
     new != 0
 }
 
-/// Decrements the counters of the pattern in the line, if all of them are above 0; returns whether
-/// they were.
+/// Decrements the counters that the masks of a sector's words choose, if all of them are above 0;
+/// returns whether they were.
 ///
 /// With one word, this is one atomic step. With several words, it looks at all of them first. If a
 /// later word then turns out to have a counter of 0, it restores the words before. That happens if
@@ -173,10 +175,10 @@ pub(crate) fn increment<const W: usize>(line: &[Counters; LINE_WORDS], pattern: 
 /// warns of it. (Decrementing the lowest counters first would make this rarer, not impossible. A
 /// lock would make it impossible, but a stopped thread would stop others.)
 #[inline(always)]
-pub(crate) fn decrement<const W: usize>(line: &[Counters; LINE_WORDS], pattern: [WordBits; W], bits: usize) -> bool {
-    let mut chosen = [(&line[0], 0); W];
-    for (chosen, part) in chosen.iter_mut().zip(pattern) {
-        *chosen = (&line[part.word], above_zero(part.mask(bits)));
+pub(crate) fn decrement<const W: usize>(sector: &[Counters; W], masks: [u64; W]) -> bool {
+    let mut chosen = [(&sector[0], 0); W];
+    for (i, chosen) in chosen.iter_mut().enumerate() {
+        *chosen = (&sector[i], above_zero(masks[i]));
     }
     let mut looks = chosen
         .iter()
@@ -185,7 +187,7 @@ pub(crate) fn decrement<const W: usize>(line: &[Counters; LINE_WORDS], pattern: 
         return false;
     }
     for (i, (word, counters)) in chosen.into_iter().enumerate() {
-        if !word.decrement(counters) {
+        if counters != 0 && !word.decrement(counters) {
             restore(&chosen[..i]);
             return false;
         }
@@ -197,7 +199,9 @@ pub(crate) fn decrement<const W: usize>(line: &[Counters; LINE_WORDS], pattern: 
 #[cold]
 fn restore(words: &[(&Counters, u64)]) {
     for (word, counters) in words {
-        word.increment(*counters);
+        if *counters != 0 {
+            word.increment(*counters);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::hash::FilterHasher;
 use crate::words::bits;
 use alloc::format;
 use alloc::vec::Vec;
-use core::{array, iter};
+use core::array;
 
 /// An engine whose content is blocks of bits, or of counters, which lookups see as bits.
 ///
@@ -150,6 +150,25 @@ fn folded(layout: Layout, factor: usize) -> Layout {
     }
 }
 
+/// The next line after a fold by `factor`, given the words before: `factor` neighbouring sectors
+/// become one.
+pub(crate) fn fold(
+    words: &mut impl Iterator<Item = u64>,
+    layout: Layout,
+    factor: usize,
+    unite: impl Fn(u64, u64) -> u64,
+) -> [u64; LINE_WORDS] {
+    let mut line = [0; LINE_WORDS];
+    for sector in line.chunks_exact_mut(layout.shape.words) {
+        for _ in 0..factor {
+            for (word, other) in sector.iter_mut().zip(&mut *words) {
+                *word = unite(*word, other);
+            }
+        }
+    }
+    line
+}
+
 impl<W: OwnWords> Sets for Bloom<W> {
     type Block = [u64; LINE_WORDS];
 
@@ -171,15 +190,15 @@ impl<W: OwnWords> Sets for Bloom<W> {
         lost != 0
     }
 
-    /// A key has a bit in every sector of a line; with two lines, in one of each half of the
-    /// blocks.
+    /// A key has a bit in a sector, and in both halves of one of eight words; with two lines, in
+    /// one of each half of the blocks.
     fn share_no_key(&self, other: &Self) -> bool {
         let Layout { shape, blocks } = self.layout;
-        let (sector, part) = (LINE_WORDS / shape.words, blocks / shape.lines);
+        let (part, half) = (blocks / shape.lines, LINE_WORDS / shape.draws().0);
         let may_share = |(a, b): (Self::Block, Self::Block)| {
             let common: Self::Block = array::from_fn(|i| a[i] & b[i]);
             common
-                .chunks_exact(sector)
+                .chunks_exact(half)
                 .all(|words| words.iter().any(|&word| word != 0))
         };
         (0..shape.lines).any(|half| !self.both(other).skip(half * part).take(part).any(may_share))
@@ -193,10 +212,10 @@ impl<W: OwnWords> Sets for Bloom<W> {
     }
 
     fn rate_after(&self, factor: usize) -> f64 {
-        let mut lines = self.words.lines().words();
-        let unite = |a: [u64; LINE_WORDS], b: [u64; LINE_WORDS]| array::from_fn(|i| a[i] | b[i]);
-        let lines = iter::from_fn(|| lines.by_ref().take(factor).reduce(unite));
-        folded(self.layout, factor).mean_rate(lines)
+        let mut words = self.words.lines().words().flatten();
+        let layout = folded(self.layout, factor);
+        let lines = (0..layout.blocks).map(|_| fold(&mut words, layout, factor, |a, b| a | b));
+        layout.mean_rate(lines)
     }
 
     fn keys_after(&self, factor: usize, rate: f64) -> usize {
@@ -207,12 +226,7 @@ impl<W: OwnWords> Sets for Bloom<W> {
         let mut folded = empty::<W>(folded(self.layout, factor), expected_keys)?;
         let mut words = self.words.words();
         for block in 0..folded.layout.blocks {
-            let mut line = [0; LINE_WORDS];
-            for _ in 0..factor {
-                for (word, other) in line.iter_mut().zip(&mut words) {
-                    *word = W::united(*word, other);
-                }
-            }
+            let line = fold(&mut words, folded.layout, factor, W::united);
             folded.words.store_words(block * LINE_WORDS, line.into_iter());
         }
         Ok(folded)

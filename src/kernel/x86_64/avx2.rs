@@ -1,11 +1,5 @@
 //! The kernels for AVX2 and BMI: x86-64 from 2013 (Haswell) and 2015 (Excavator) on. A group of
-//! keys is two vectors.
-//!
-//! Single calls of 8 words, and of 4 with many bits, are the same Rust as everywhere, compiled for
-//! this instruction set. The compiler then makes all masks of a key by vector shifts; the baseline
-//! makes only one bit at a time. For 2 words with many bits vectors of positions are as fast in the
-//! caches, and up to 1.5 times as fast in memory (Zen 5). The others test bytes, as batches do;
-//! most calls of 2 words are inlined (`inlined.rs`).
+//! keys is two vectors; the pattern of a key is one, whatever the number of its bits and words.
 
 #![expect(
     unsafe_op_in_unsafe_fn,
@@ -13,91 +7,101 @@
 )]
 #![expect(
     clippy::needless_range_loop,
-    reason = "loops over W and S unroll, which those over iterators do not always"
+    reason = "loops over W unroll, which those over iterators do not always"
 )]
 
-use super::loads::{self, line_of};
+use super::loads::{and_four, sector_at, selected};
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{BLOCK_MULTIPLIER, BitFields, FOLD, MULTIPLIER, folded};
+use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern, product, sector};
 use crate::kernel::dispatch::{Probe, Vectorized};
-use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
+use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
-use crate::kernel::scalar;
+use crate::kernel::{scalar, two_lines};
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::chunks::as_chunks_mut;
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 use core::mem::transmute;
 
+/// Whether the sector of the hash holds its pattern.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-#[inline(never)]
-pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
-    lines: Lines<'_, T>,
-    hash: u64,
-    _: &Probe<T>,
-) -> bool {
-    if W == 4 && S <= 3 {
-        return loads::four_hold(lines, hash, S);
-    }
-    let fields = const { &BitFields::new(W, S) };
-    if W > 2 {
-        return scalar::contains::<W, true, T>(lines, fields, hash);
-    }
-    // Four copies of a word, each shifted down by a position. More words would need more vectors of
-    // shifts than the loads of many lookups leave room for.
-    let line = line_of(lines, hash);
-    let group = LINE_WORDS / W;
-    let (mut product, mut products) = (folded(hash), _mm256_setzero_si256());
-    let mut all = _mm256_set1_epi64x(1);
-    for i in 0..W {
-        let cut = fields.words[i];
-        if cut.multiply {
-            product = product.wrapping_mul(MULTIPLIER);
-            products = _mm256_set1_epi64x(product as i64);
-        }
-        let select = (product >> cut.select) as usize % group;
-        // SAFETY: a word of a line of the filter. There is at least one line (`Lines`), so the
-        // block of a hash is below their number.
-        let word = unsafe { loads::four_times(line.add(i * group), select as u64) };
-        for four in 0..S.div_ceil(4) {
-            let at = |j: usize| i64::from(cut.positions) + 8 * (4 * four + j).min(S - 1) as i64;
-            let positions = _mm256_srlv_epi64(products, _mm256_set_epi64x(at(3), at(2), at(1), at(0)));
-            let positions = _mm256_and_si256(positions, _mm256_set1_epi64x(63));
-            all = _mm256_and_si256(all, _mm256_srlv_epi64(word, positions));
-        }
-    }
-    _mm256_testc_si256(all, _mm256_set1_epi64x(1)) == 1
+#[inline]
+pub(super) unsafe fn holds<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, pattern: &Pattern) -> bool {
+    let lanes = lanes(product(hash), pattern);
+    // SAFETY: the sector of a hash lies within the lines.
+    let parts = unsafe { selected::<W, T>(sector_at::<W, T>(lines, hash), lanes) };
+    _mm256_testc_si256(parts, bits(lanes)) == 1
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn insert<const W: usize, const S: usize>(
+#[inline(never)]
+pub(super) unsafe fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
+    holds::<W, T>(lines, hash, &probe.pattern)
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline(never)]
+pub(super) unsafe fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
+    two_lines::both(lines, hash, probe.hint, |line, hash| {
+        holds::<W, T>(line, hash, &probe.pattern)
+    })
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline(never)]
+pub(super) unsafe fn few_flags<const W: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    probe: &Probe<T>,
+    found: &mut [bool],
+) {
+    scalar::few(hashes, &lines, probe.hint, found, |hash| {
+        holds::<W, T>(lines, hash, &probe.pattern)
+    });
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline(never)]
+pub(super) unsafe fn few_bitmap<const W: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    probe: &Probe<T>,
+) -> u64 {
+    scalar::few_bitmap(hashes, &lines, probe.hint, |hash| {
+        holds::<W, T>(lines, hash, &probe.pattern)
+    })
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) unsafe fn insert<const W: usize>(
     mut lines: Lines<'_, AtomicU64>,
     hash: u64,
-    _: &BitFields,
+    pattern: &Pattern,
 ) -> bool {
-    scalar::insert::<W>(&mut lines, const { &BitFields::new(W, S) }, hash)
+    let product = product(hash);
+    lines.set(sector::<W>(hash, lines.blocks()), key_masks::<W>(product, pattern))
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline(never)]
 pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
     lines: Lines<'_, T>,
-    fields: &BitFields,
+    pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     found: &mut [u64],
 ) {
     let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
-    // SAFETY: `places` writes the products and all words, of blocks below `count`, which is below
-    // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
+    // SAFETY: `places` writes the products, and sectors of blocks below `count`, which is below
+    // 2^32 (`Isa::for_blocks`). So they are words of `all`.
     unsafe {
-        pipeline::run::<W, TURN, _>(
+        pipeline::run::<TURN, _>(
             &mut { lines },
             access,
             hashes,
             found,
-            |group, at| places::<W>(group, fields, 0, count, at),
-            |_, _, at| hold::<W, TURN, true, T>(fields, all, at),
+            |group, at| places::<W>(group, count, at),
+            |_, at| hold::<W, TURN, true, T>(pattern, all, at),
         );
     }
 }
@@ -105,53 +109,53 @@ pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn insert_hashes<const W: usize, const TURN: usize>(
     mut lines: Lines<'_, AtomicU64>,
-    fields: &BitFields,
+    pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, TURN, _>(&mut lines, fields, access, hashes, changed, |at| unsafe {
-        hold::<W, TURN, false, _>(fields, all, at)
+    // SAFETY: `places` wrote the products, and sectors of the filter.
+    insert_into::<W, TURN, _>(&mut lines, pattern, access, hashes, changed, |at| unsafe {
+        hold::<W, TURN, false, _>(pattern, all, at)
     });
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
-    fields: &BitFields,
+    pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(region, fields, access, hashes, changed);
+        return scalar::fill::<W>(region, pattern, access, hashes, changed);
     }
-    insert_into::<W, TILE_GROUPS, _>(region, fields, access, hashes, changed, |_| 0);
+    insert_into::<W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
 unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
     target: &mut T,
-    fields: &BitFields,
+    pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
-    hold: impl Fn(&GroupWords<W>) -> u8,
+    hold: impl Fn(&Places) -> u8,
 ) {
-    let (first, count) = (target.first(), target.blocks());
-    // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
+    let count = target.blocks();
+    // SAFETY: `places` writes the sectors and the products; `masks` writes all masks.
     unsafe {
         pipeline::insert::<W, TURN, _>(
             target,
             access,
             hashes,
             changed,
-            |group, at| places::<W>(group, fields, first, count, at),
-            |_, at| hold(at),
-            |_, at, into| masks::<W, TURN, T>(at.products.assume_init_ref(), fields, into),
+            |group, at| places::<W>(group, count, at),
+            hold,
+            |products, into| masks::<W, TURN, T>(products, pattern, into),
         );
     }
 }
@@ -174,7 +178,7 @@ pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u
         starts,
         out,
         _mm256_set1_epi64x(-1),
-        |all, at| loads::and_four(all, at),
+        |all, at| and_four(all, at),
         |all| _mm256_testz_si256(all, all) == 1,
         |out, all| _mm256_storeu_si256(out.as_mut_ptr().cast(), all),
     );
@@ -203,7 +207,24 @@ pub(super) unsafe fn unpack(bitmap: &[u64], out: &mut [bool]) {
 /// A group of keys, each with 64 bits.
 type Vectors = [__m256i; 2];
 
-/// The numbers scaled to `0..count`, which must be below 2^32.
+/// A position of the pattern in each lane of 32 bits: its byte at both ends of the lane. The low
+/// bits select a part of the sector.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn lanes(product: u64, pattern: &Pattern) -> __m256i {
+    let order = _mm256_load_si256(pattern.lanes.as_ptr().cast());
+    _mm256_shuffle_epi8(_mm256_set1_epi64x(product as i64), order)
+}
+
+/// The bit of each lane's position in its part.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn bits(lanes: __m256i) -> __m256i {
+    _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_srli_epi32::<27>(lanes))
+}
+
+/// The numbers scaled to `0..count`, which must be below 2^32: the results in the high halves, and
+/// the first 32 bits of their fractions in the low ones.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn scale(numbers: __m256i, count: usize) -> __m256i {
@@ -211,221 +232,128 @@ unsafe fn scale(numbers: __m256i, count: usize) -> __m256i {
     let count = _mm256_set1_epi64x(count as i64);
     let high = _mm256_mul_epu32(_mm256_srli_epi64::<32>(numbers), count);
     let low = _mm256_mul_epu32(numbers, count);
-    _mm256_srli_epi64::<32>(_mm256_add_epi64(high, _mm256_srli_epi64::<32>(low)))
+    _mm256_add_epi64(high, _mm256_srli_epi64::<32>(low))
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn places<const W: usize>(
-    hashes: &Group,
-    fields: &BitFields,
-    first: usize,
-    count: usize,
-    places: &mut GroupWords<W>,
-) {
-    let mut product = load(hashes);
-    let first = _mm256_set1_epi64x(first as i64);
-    let mut line = [first; 2];
+unsafe fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
+    let hashes = load(hashes);
+    let [mut sectors, mut products] = [[_mm256_setzero_si256(); 2]; 2];
     for half in 0..2 {
-        let place = multiply(product[half], BLOCK_MULTIPLIER);
-        line[half] = _mm256_sub_epi64(scale(place, count), first);
+        let place = multiply(hashes[half], BLOCK_MULTIPLIER);
+        // The number of the sector, and then of its first word.
+        let down = i64::from(32 - (LINE_WORDS / W).ilog2());
+        let sector = _mm256_srlv_epi64(scale(place, count), _mm256_set1_epi64x(down));
+        sectors[half] = _mm256_sllv_epi64(sector, _mm256_set1_epi64x(W.ilog2().into()));
         let folded = _mm256_xor_si256(place, _mm256_srli_epi64::<{ FOLD as i32 }>(place));
-        product[half] = multiply(folded, MULTIPLIER);
+        products[half] = multiply(folded, MULTIPLIER);
     }
-    let first_product = product;
-    for i in 0..W {
-        let cut = &fields.words[i];
-        let mut word = [_mm256_setzero_si256(); 2];
-        for half in 0..2 {
-            if i > 0 && cut.multiply {
-                product[half] = multiply(product[half], MULTIPLIER);
-            }
-            let select = shift(product[half], cut.select);
-            let select = _mm256_and_si256(select, _mm256_set1_epi64x((LINE_WORDS / W) as i64 - 1));
-            let in_line = _mm256_add_epi64(select, _mm256_set1_epi64x((i * LINE_WORDS / W) as i64));
-            word[half] = _mm256_add_epi64(_mm256_slli_epi64::<3>(line[half]), in_line);
-        }
-        places.words[i].write(store(word));
-    }
-    let mut kept = first_product;
-    if fields.second_at > 0 {
-        let bytes = _mm256_set1_epi64x(!(u64::MAX >> fields.second_at) as i64);
-        for half in 0..2 {
-            let second = shift(product[half], fields.second_at);
-            kept[half] = _mm256_or_si256(_mm256_and_si256(kept[half], bytes), second);
-        }
-    }
-    places.products.write(store(kept));
+    places.sectors.write(store(sectors));
+    places.products.write(store(products));
 }
 
+/// The numbers of the positions within a sector, or within its half: each in the byte where it is.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn numbered<const W: usize>(products: __m256i) -> __m256i {
+    let parts = if W == LINE_WORDS { LINE_WORDS } else { 2 * W };
+    let bit = _mm256_and_si256(_mm256_srli_epi16::<3>(products), _mm256_set1_epi8(PART_BITS as i8 - 1));
+    let part = _mm256_set1_epi8((PART_BITS * (parts - 1)) as u8 as i8);
+    _mm256_or_si256(bit, _mm256_and_si256(_mm256_slli_epi16::<5>(products), part))
+}
+
+/// The masks of four keys at once: in each lane of 64 bits a key.
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
-    let mut product = load(products);
-    for pair in (0..W).step_by(2) {
-        let masks = vector_masks::<W>(&mut product, fields, pair);
-        for i in pair..W.min(pair + 2) {
-            into[i].write(store(masks[i - pair]));
-        }
-    }
-}
-
-/// (The two functions below have copies for each of its own.)
-///
-/// # Safety
-///
-/// `places` wrote the words and products. The words are there, counted from `all` on.
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
-    fields: &BitFields,
-    all: *const T,
-    places: &GroupWords<W>,
-) -> u8 {
-    // SAFETY: as promised.
-    let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
-    let mut product = load(products);
-    let mut answers = 0;
+unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
+    let products = load(products);
+    let mut masks = [[_mm256_setzero_si256(); W]; 2];
     for half in 0..2 {
-        // SAFETY: as promised.
-        let missing = unsafe {
-            if W > 1 && fields.is_packed {
-                pairs_lack::<W, TURN, LOOKUP, T>(fields, all, numbers, 4 * half, product[half])
-            } else {
-                words_lack::<W, TURN, LOOKUP, T>(fields, all, numbers, 4 * half, &mut product[half])
-            }
-        };
-        let hold = _mm256_cmpeq_epi64(missing, _mm256_setzero_si256());
-        answers |= _mm256_movemask_pd(_mm256_castsi256_pd(hold)) << (4 * half);
-    }
-    answers as u8
-}
-
-/// What the words of four keys lack, from key `from` on, 0 where nothing: for packed products and
-/// at least two words.
-///
-/// A half of a vector has two words of a key: the four lanes of 16 bits at its low end are for a
-/// word in the first half of the line, the others for one in the second half. The high byte of a
-/// lane is a position.
-///
-/// # Safety
-///
-/// As [`hold`].
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn pairs_lack<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
-    fields: &BitFields,
-    all: *const T,
-    numbers: &[Group; W],
-    from: usize,
-    product: __m256i,
-) -> __m256i {
-    // The second word is 8 bytes on, which 64 becomes when a position becomes the number of its
-    // byte.
-    let second = NO_BIT | 0x4000_4000_4000_4000;
-    let other_word = _mm256_set_epi64x(second, NO_BIT, second, NO_BIT);
-    let product = _mm256_and_si256(product, _mm256_set1_epi8(63));
-    let mut lack = [_mm256_setzero_si256(); 2];
-    for i in 0..W / 2 {
-        let bytes = |word: usize| i64::from(fields.bytes[word] as u32);
-        let lanes = _mm_set_epi64x(0, bytes(i) | bytes(i + W / 2) << 32);
-        for key in 0..2 {
-            let lanes = _mm_unpacklo_epi8(_mm_set1_epi8(-128), _mm_or_si128(lanes, _mm_set1_epi8(8 * key as i8)));
-            let at = |word: usize| [numbers[word][from + key], numbers[word][from + key + 2]];
-            // SAFETY: as promised: words of the first half of a line, and of the second half.
-            let words = unsafe { loads::two_keys(all, at(i), at(i + W / 2)) };
-            let positions = _mm256_shuffle_epi8(product, _mm256_broadcastsi128_si256(lanes));
-            let positions = _mm256_or_si256(positions, other_word);
-            let held = _mm256_shuffle_epi8(words, _mm256_srli_epi16::<3>(positions));
-            let lacks = _mm256_andnot_si256(held, bits_of_bytes(positions));
-            lack[key] = _mm256_or_si256(lack[key], lacks);
-        }
-    }
-    // A lane for each key, in order: saturation leaves what is not 0.
-    _mm256_packs_epi16(lack[0], lack[1])
-}
-
-/// As [`pairs_lack`], for one word, or if products are not packed.
-///
-/// # Safety
-///
-/// As [`hold`].
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn words_lack<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
-    fields: &BitFields,
-    all: *const T,
-    numbers: &[Group; W],
-    from: usize,
-    product: &mut __m256i,
-) -> __m256i {
-    // Of two keys in a half of a vector the second one's word, and its product, are 8 bytes on.
-    let upper = _mm256_set_epi64x(0x0808_0808_0808_0808, 0, 0x0808_0808_0808_0808, 0);
-    let mut missing = _mm256_setzero_si256();
-    for i in 0..W {
-        if i > 0 && fields.words[i].multiply {
-            *product = multiply(*product, MULTIPLIER);
-        }
-        // SAFETY: as promised.
-        let words = unsafe { loads::four(all, numbers[i][from..][..4].try_into().expect("they are four")) };
-        let bytes = _mm256_or_si256(_mm256_set1_epi64x(fields.bytes[i] as i64), upper);
-        let positions = _mm256_and_si256(_mm256_shuffle_epi8(*product, bytes), _mm256_set1_epi8(63));
-        let byte = _mm256_and_si256(_mm256_srli_epi16::<3>(positions), _mm256_set1_epi8(7));
-        let held = _mm256_shuffle_epi8(words, _mm256_or_si256(byte, upper));
-        let lacks = _mm256_andnot_si256(held, bits_of_bytes(positions));
-        missing = _mm256_or_si256(missing, lacks);
-    }
-    missing
-}
-
-/// The bit that a position has in its byte; nothing for 128.
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn bits_of_bytes(positions: __m256i) -> __m256i {
-    _mm256_shuffle_epi8(_mm256_set1_epi64x(BITS), positions)
-}
-
-/// Byte `i` is `1 << i`.
-const BITS: i64 = 0x8040_2010_0804_0201_u64 as i64;
-
-/// Positions without a bit in the low bytes of lanes of 16 bits.
-const NO_BIT: i64 = 0x0080_0080_0080_0080;
-
-/// The masks of two words (more do not fit the registers), or of one if there is no other.
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn vector_masks<const W: usize>(product: &mut Vectors, fields: &BitFields, first: usize) -> [Vectors; 2] {
-    let mut positions = [[_mm256_setzero_si256(); 2]; 2];
-    let mut masks = [[_mm256_setzero_si256(); 2]; 2];
-    for i in 0..W.min(2) {
-        let cut = &fields.words[first + i];
-        for half in 0..2 {
-            if first + i > 0 && cut.multiply && !fields.is_packed {
-                product[half] = multiply(product[half], MULTIPLIER);
-            }
-            positions[i][half] = shift(product[half], 8 * (fields.bytes[first + i] as u8 as u32));
-            masks[i][half] = bit(positions[i][half]);
-        }
-    }
-    for _ in 1..fields.bits {
-        for i in 0..W.min(2) {
-            for half in 0..2 {
-                positions[i][half] = _mm256_srli_epi64::<8>(positions[i][half]);
-                masks[i][half] = _mm256_or_si256(masks[i][half], bit(positions[i][half]));
+        let mut numbers = numbered::<W>(products[half]);
+        let mut left = pattern.bits;
+        while left > 0 {
+            // Of eight words, a position in the first four, and then one in the others.
+            for first in (0..W).step_by(4) {
+                let number = _mm256_srli_epi64::<56>(numbers);
+                numbers = _mm256_slli_epi64::<8>(numbers);
+                for word in 0..W.min(4) {
+                    // A count of 64 or more, in another word, makes no bit.
+                    let count = _mm256_xor_si256(number, _mm256_set1_epi64x(64 * word as i64));
+                    let bit = _mm256_sllv_epi64(_mm256_set1_epi64x(1), count);
+                    masks[half][first + word] = _mm256_or_si256(masks[half][first + word], bit);
+                }
+                left -= 1;
             }
         }
+    }
+    for word in 0..W {
+        into[word].write(store([masks[0][word], masks[1][word]]));
+    }
+}
+
+/// The masks of one key, all its words at once.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn key_masks<const W: usize>(product: u64, pattern: &Pattern) -> [u64; W] {
+    // In each lane the number of its position.
+    let lanes = lanes(product, pattern);
+    let parts = if W == LINE_WORDS { LINE_WORDS } else { 2 * W } as i32;
+    let part = _mm256_slli_epi32::<5>(_mm256_and_si256(lanes, _mm256_set1_epi32(parts - 1)));
+    let numbers = _mm256_or_si256(_mm256_srli_epi32::<27>(lanes), part);
+    let first_numbers = _mm256_set_epi32(224, 192, 160, 128, 96, 64, 32, 0);
+    let mut masks = [_mm256_setzero_si256(); 2];
+    for lane in 0..8 {
+        // A count of 32 or more, in another part, makes no bit.
+        let number = _mm256_permutevar8x32_epi32(numbers, _mm256_set1_epi32(lane));
+        let bit = _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_xor_si256(number, first_numbers));
+        let half = if W == LINE_WORDS { lane as usize / 4 } else { 0 };
+        masks[half] = _mm256_or_si256(masks[half], bit);
+    }
+    let words = store(masks);
+    let mut masks = [0; W];
+    for word in 0..W {
+        masks[word] = words[word];
     }
     masks
 }
 
-/// The bit at the position in the lowest 6 bits.
+/// (This and `masks` have copies for each of their callers.)
+///
+/// # Safety
+///
+/// `places` wrote the sectors and products. The words are there, counted from `all` on.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn bit(position: __m256i) -> __m256i {
-    let position = _mm256_and_si256(position, _mm256_set1_epi64x(63));
-    _mm256_sllv_epi64(_mm256_set1_epi64x(1), position)
+pub(super) unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
+    pattern: &Pattern,
+    all: *const T,
+    places: &Places,
+) -> u8 {
+    // SAFETY: as promised.
+    let (sectors, products) = unsafe { places.written() };
+    let mut answers = 0;
+    for half in 0..2 {
+        let mut lacks = [_mm256_setzero_si256(); 4];
+        for key in 0..4 {
+            let lanes = lanes(products[4 * half + key], pattern);
+            // SAFETY: as promised.
+            let parts = unsafe { selected::<W, T>(all.add(sectors[4 * half + key] as usize), lanes) };
+            lacks[key] = _mm256_andnot_si256(parts, bits(lanes));
+        }
+        // Eight bytes for each key, four in each half of a vector: saturation leaves what is not 0.
+        let two = [_mm256_packs_epi32(lacks[0], lacks[1]), _mm256_packs_epi32(lacks[2], lacks[3])];
+        let four = _mm256_packs_epi16(two[0], two[1]);
+        let four = _mm_or_si128(_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four));
+        let held = _mm_cmpeq_epi32(four, _mm_setzero_si128());
+        answers |= _mm_movemask_ps(_mm_castsi128_ps(held)) << (4 * half);
+    }
+    answers as u8
 }
+
+/// Byte `i` is `1 << i`.
+const BITS: i64 = 0x8040_2010_0804_0201_u64 as i64;
 
 /// Multiplies by `by`, in three products of 32 bits: AVX2 has no others.
 #[target_feature(enable = "avx2")]
@@ -438,12 +366,6 @@ pub(super) unsafe fn multiply(vector: __m256i, by: u64) -> __m256i {
         _mm256_mul_epu32(_mm256_srli_epi64::<32>(vector), low),
     );
     _mm256_add_epi64(_mm256_mul_epu32(vector, low), _mm256_slli_epi64::<32>(crossed))
-}
-
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn shift(vector: __m256i, by: u32) -> __m256i {
-    _mm256_srlv_epi64(vector, _mm256_set1_epi64x(i64::from(by)))
 }
 
 #[target_feature(enable = "avx2")]

@@ -1,78 +1,60 @@
-//! The single calls that are inlined in place of a call by a pointer, which takes as long as a
+//! The single lookups that are inlined in place of a call by a pointer, which takes as long as a
 //! whole lookup (Zen 3: 1.54 ns for a call of an empty function). By assembly, so that they are
-//! inlined into code that is compiled for older CPUs.
+//! inlined into code that is compiled for older CPUs: sectors of two words and of four, the most
+//! usual ones.
 //!
-//! For patterns of two words from one product, the most usual ones: with BITALG and with AVX2. The
-//! 128-bit instructions of AVX leave the upper halves of the registers clean, so older code runs on
-//! without a penalty. Tried and not taken:
-//!
-//! - Patterns of one word: on an Intel with AMX no faster than by a pointer, and the shift that
-//!   they have as data made those of two words 4% slower.
-//! - Four words by AVX2, as a third way: 0.69 to 0.80 times the time of a pointer where the
-//!   compiler copies the caller's loop for each way. Some callers then get no copies, and two words
-//!   take 1.4 times as long (Zen 5, `benches/record/avx2-four-words-zen5.md`).
+//! A block ends with `vzeroupper`: else older code would run with a penalty (Intel). In code that
+//! is compiled for AVX2 the compiler's own choice is faster, and needs none.
 
-#[cfg(lanebloom_rust_1_89)]
-use super::bitalg;
-use super::loads::{self, Pair, line_of};
-use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::product;
-use crate::words::bits::{Lines, Load, add_missing};
-use crate::words::sync::AtomicU64;
+use super::loads::sector_at;
+use crate::geometry::pattern::{Pattern, product};
+use crate::words::bits::{Lines, Load};
 
-/// The single calls of one filter: by one of the two, or else by a pointer.
+/// The single lookups of one filter: by one of two ways, or else by a pointer.
 ///
 /// (Not an enum: the compiler makes copies of a caller's loop for two branches, and none for a
 /// switch of three ways. Then 3.3 ns for a `u64` became 3.7, Intel with AMX.)
 #[derive(Clone, Copy, Debug)]
 pub(in crate::kernel) struct Inlined {
-    #[cfg(lanebloom_rust_1_89)]
-    bitalg: Option<bitalg::Pair>,
-    avx2: Option<Pair>,
+    two: bool,
+    four: bool,
 }
 
 impl Inlined {
     pub(in crate::kernel) const NONE: Self = Self {
-        #[cfg(lanebloom_rust_1_89)]
-        bitalg: None,
-        avx2: None,
+        two: false,
+        four: false,
     };
 
-    /// For patterns of two words from one product.
-    #[cfg(lanebloom_rust_1_89)]
-    pub(super) fn bitalg(bits: usize) -> Self {
-        let bitalg = Some(bitalg::Pair::of(bits));
-        Self { bitalg, ..Self::NONE }
-    }
-
-    /// For patterns of two words from one product.
-    pub(super) fn avx2(bits: usize) -> Self {
-        let avx2 = Some(Pair::of(bits));
-        Self { avx2, ..Self::NONE }
+    /// For a CPU with AVX2 and BMI2, if there is a way for sectors of so many words.
+    pub(super) fn of(words: usize) -> Self {
+        Self {
+            two: words == 2,
+            four: words == 4,
+        }
     }
 
     #[inline(always)]
     pub(in crate::kernel) fn is_some(&self) -> bool {
-        #[cfg(lanebloom_rust_1_89)]
-        if self.bitalg.is_some() {
-            return true;
-        }
-        self.avx2.is_some()
+        self.two || self.four
     }
 
     /// # Safety
     ///
-    /// The CPU has the level that this was made for.
+    /// The CPU has the level that this was made for, and `pattern` is that of the lines.
     #[inline(always)]
-    pub(in crate::kernel) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> Option<bool> {
+    pub(in crate::kernel) unsafe fn contains<T: Load>(
+        &self,
+        lines: Lines<'_, T>,
+        hash: u64,
+        pattern: &Pattern,
+    ) -> Option<bool> {
         // SAFETY: as promised.
         unsafe {
-            #[cfg(lanebloom_rust_1_89)]
-            if let Some(pair) = &self.bitalg {
-                return Some(pair.contains(lines, hash));
+            if self.two {
+                return Some(holds::<2, T>(lines, hash, pattern));
             }
-            let pair = self.avx2.as_ref()?;
-            Some(pair.contains(lines, hash))
+            self.four.then(|| holds::<4, T>(lines, hash, pattern))
         }
     }
 
@@ -87,90 +69,85 @@ impl Inlined {
     pub(in crate::kernel) unsafe fn contains_each<T: Load, P>(
         &self,
         lines: Lines<'_, T>,
+        pattern: &Pattern,
         hashes: impl Iterator<Item = (u64, P)>,
         mut answer: impl FnMut(P, bool),
         otherwise: impl Fn(u64) -> bool,
     ) {
         // SAFETY: as promised.
         unsafe {
-            #[cfg(lanebloom_rust_1_89)]
-            if let Some(pair) = &self.bitalg {
-                return hashes.for_each(|(hash, of_hash)| answer(of_hash, pair.contains(lines, hash)));
+            if self.two {
+                return hashes.for_each(|(hash, of_hash)| answer(of_hash, holds::<2, T>(lines, hash, pattern)));
             }
-            if let Some(pair) = &self.avx2 {
-                return hashes.for_each(|(hash, of_hash)| answer(of_hash, pair.contains(lines, hash)));
+            if self.four {
+                return hashes.for_each(|(hash, of_hash)| answer(of_hash, holds::<4, T>(lines, hash, pattern)));
             }
         }
         hashes.for_each(|(hash, of_hash)| answer(of_hash, otherwise(hash)));
     }
+}
 
-    /// Inserts the hash, and returns whether that changed the filter. `missing` does so for a hash
-    /// that was looked up and not found.
-    ///
-    /// # Safety
-    ///
-    /// As for [`contains`](Self::contains).
-    #[inline(always)]
-    pub(in crate::kernel) unsafe fn insert(
-        &self,
-        lines: Lines<'_, AtomicU64>,
-        hash: u64,
-        missing: impl FnOnce() -> bool,
-    ) -> Option<bool> {
-        // SAFETY: as promised.
+/// Whether the sector of the hash holds its pattern: as `avx2::holds`, for sectors of two words or
+/// four.
+///
+/// # Safety
+///
+/// The CPU has AVX2 and BMI2. `T` is no counter, and `pattern` is that of the lines.
+#[inline(always)]
+unsafe fn holds<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, pattern: &Pattern) -> bool {
+    #[cfg(all(target_feature = "avx2", target_feature = "bmi1", target_feature = "bmi2"))]
+    // SAFETY: compiled for it.
+    return unsafe { super::avx2::holds::<W, T>(lines, hash, pattern) };
+    #[cfg(not(all(target_feature = "avx2", target_feature = "bmi1", target_feature = "bmi2")))]
+    {
+        let held: u8;
+        macro_rules! block {
+            ($($load:literal),*) => {
+                core::arch::asm!(
+                    "vmovq xmm0, {product}",
+                    "vpbroadcastq ymm0, xmm0",
+                    "vpshufb ymm0, ymm0, [{pattern}]",
+                    "vmovdqa ymm2, [{pattern} + 32]",
+                    $($load,)*
+                    "vpsrld ymm0, ymm0, 27",
+                    "vpsllvd ymm0, ymm2, ymm0",
+                    "vptest ymm1, ymm0",
+                    "setc {held}",
+                    "vzeroupper",
+                    product = in(reg) product(hash),
+                    pattern = in(reg) pattern,
+                    at = in(reg) sector_at::<W, T>(lines, hash),
+                    held = lateout(reg_byte) held,
+                    // The upper halves of all of them become 0.
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                    out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                    out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                    out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                    options(readonly, nostack),
+                )
+            };
+        }
+        // SAFETY: the pattern is memory of its own, its constants 64 bytes from its beginning. The
+        // sector of a hash lies within the lines; `loads.rs` says why reading it is no data race.
         unsafe {
-            #[cfg(lanebloom_rust_1_89)]
-            if let Some(pair) = &self.bitalg {
-                return Some(!pair.contains(lines, hash) && missing());
+            match W {
+                2 => block!("vbroadcasti128 ymm1, [{at}]", "vpermilps ymm1, ymm1, ymm0"),
+                _ => block!("vpermd ymm1, ymm0, [{at}]"),
             }
-            #[cfg(not(lanebloom_rust_1_89))]
-            let _ = missing;
-            let pair = self.avx2.as_ref()?;
-            Some(pair.insert(lines, hash))
+            is_set(held)
         }
     }
 }
 
-impl Pair {
-    /// The product, the line of the hash, and the numbers of the two words in the line's halves.
-    #[inline(always)]
-    fn place<T>(&self, lines: Lines<'_, T>, hash: u64) -> (u64, *const T, [u64; 2]) {
-        let product = product(hash);
-        (
-            product,
-            line_of(lines, hash),
-            [product >> 62, product >> self.select.get() & 3],
-        )
-    }
-
-    /// # Safety
-    ///
-    /// The CPU has AVX2 and BMI2.
-    #[inline(always)]
-    unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> bool {
-        // SAFETY: the words are those of a line of the filter: two bits select one of a half.
-        unsafe {
-            if T::COUNTERS {
-                let (product, line, [first, second]) = self.place(lines, hash);
-                return loads::words_hold(loads::two::<2, T>(line, first, second), product, self);
-            }
-            loads::pair_holds(lines, hash, self)
-        }
-    }
-
-    /// # Safety
-    ///
-    /// The CPU has AVX2.
-    #[inline(always)]
-    unsafe fn insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
-        let (product, line, [first, second]) = self.place(lines, hash);
-        // SAFETY: as in `contains`. The words live as long as the lines.
-        unsafe {
-            let Some(missing) = loads::pair_lacks(line, first, second, product, self) else {
-                return false;
-            };
-            let words = [&*line.add(first as usize), &*line.add(LINE_WORDS / 2 + second as usize)];
-            add_missing(words, missing)
-        }
-    }
+/// What `setc` wrote. (A comparison with 0 would be an instruction more.)
+///
+/// # Safety
+///
+/// It is 0 or 1.
+#[cfg(not(all(target_feature = "avx2", target_feature = "bmi1", target_feature = "bmi2")))]
+#[expect(clippy::transmute_int_to_bool, reason = "see above")]
+#[inline(always)]
+unsafe fn is_set(carry: u8) -> bool {
+    // SAFETY: as promised.
+    unsafe { core::mem::transmute::<u8, bool>(carry) }
 }
