@@ -98,6 +98,7 @@ use self::portable as arch;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 use self::x86_64 as arch;
 
+pub(crate) use self::dispatch::Calls;
 pub use self::dispatch::Vectorized;
 pub use self::isa::{Isa, instruction_set, instruction_sets};
 
@@ -160,7 +161,7 @@ impl<T: Load> Lookups<T> {
             _ => (Inlined::NONE, singles.contains_two, Some(singles.gather)),
         };
         let bytes = layout.blocks * LINE_BYTES;
-        let traits = traits(layout, inlined);
+        let traits = traits(isa, layout, inlined);
         Self {
             isa,
             tuning,
@@ -186,11 +187,12 @@ impl<T: Load> Lookups<T> {
     }
 }
 
-fn traits(layout: Layout, inlined: Inlined) -> Traits {
+fn traits(isa: Isa, layout: Layout, inlined: Inlined) -> Traits {
     Traits {
         has_two_lines: layout.shape.lines > 1,
         bytes: layout.blocks * LINE_BYTES,
         is_inlined: inlined.is_some(),
+        is_wide: isa.level().is_wide(),
     }
 }
 
@@ -213,7 +215,7 @@ impl Kernels {
     fn tuned(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
         let lookups = Lookups::tuned(layout, isa, tuning);
         let bytes = layout.blocks * LINE_BYTES / layout.shape.lines;
-        let traits = traits(layout, lookups.inlined);
+        let traits = traits(lookups.isa, layout, lookups.inlined);
         Self {
             ladder: Ladder::of_inserts(traits),
             access: tuning.access(bytes, tuning.changes),

@@ -156,13 +156,7 @@ impl Places {
 /// Writes the starts of a hash's rows in one of its lines: there are `blocks`, and `first` is the
 /// number of a block's first row.
 #[inline(always)]
-fn line_starts<const W: usize>(
-    hash: u64,
-    blocks: usize,
-    width: u64,
-    starts: &mut [u64],
-    first: impl Fn(usize) -> u64,
-) {
+fn line_starts<const W: usize>(hash: u64, blocks: usize, width: u64, starts: &mut [u64], first: impl Fn(usize) -> u64) {
     let (word, product) = (sector::<W>(hash, blocks), product(hash));
     let row = first(word / LINE_WORDS) + (64 * (word % LINE_WORDS)) as u64;
     for (number, start) in starts.iter_mut().enumerate() {

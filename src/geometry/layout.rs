@@ -53,7 +53,9 @@ impl Shape {
     /// The shapes of one sector of so many words in each line, by their bits.
     pub(crate) fn with_words(lines: usize, words: usize) -> impl Iterator<Item = Self> {
         let step = if words == LINE_WORDS { 2 } else { 1 };
-        (step..=MOST_BITS).step_by(step).map(move |bits| Self { lines, words, bits })
+        (step..=MOST_BITS)
+            .step_by(step)
+            .map(move |bits| Self { lines, words, bits })
     }
 
     /// Whether there is a kernel for this shape.

@@ -146,6 +146,10 @@ pub(crate) struct Pattern {
     pub(crate) lanes: [[u8; 4]; 8],
     /// 1 in each lane: bit 0, for shifts.
     pub(crate) ones: [u32; 8],
+    /// For each position the number of its byte. (Spare ones repeat the last.)
+    pub(crate) bytes: [u8; MOST_BITS],
+    /// The words of a sector.
+    pub(crate) words: usize,
     /// Bits of a key in a line.
     pub(crate) bits: usize,
 }
@@ -169,9 +173,17 @@ impl Pattern {
             lanes[lane][3] = byte;
             lane += 1;
         }
+        let (mut bytes, mut number) = ([0; MOST_BITS], 0);
+        while number < MOST_BITS {
+            let repeated = if number < bits { number } else { bits - 1 };
+            bytes[number] = (MOST_BITS - 1 - repeated) as u8;
+            number += 1;
+        }
         Self {
             lanes,
             ones: [1; 8],
+            bytes,
+            words,
             bits,
         }
     }
@@ -289,6 +301,9 @@ mod tests {
             bytes.sort_unstable();
             bytes.dedup();
             assert_eq!(bytes, (0..bits as u8).collect::<alloc::vec::Vec<u8>>());
+            for (number, byte) in pattern.bytes.into_iter().enumerate() {
+                assert_eq!(usize::from(7 - byte), number.min(bits - 1));
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 //! (`plan.rs`) says which function takes it. A caller brings the plan of a few hashes. That of a
 //! chunk is asked here, since the last chunk of a batch may have few.
 
-use super::dispatch::Gather;
+use super::arch;
+use super::dispatch::{Calls, Gather};
 use super::plan::Plan;
 use super::scalar::{few_bitmap, one_by_one};
 use super::{CounterChange, CounterKernels, Kernels, Lookups, two_lines};
@@ -153,6 +154,30 @@ impl Kernels {
             Some(true) => false,
             _ => self.insert_missing(lines, hash),
         }
+    }
+
+    /// Runs `work` with single calls, in a function that is compiled for this CPU.
+    #[inline]
+    pub(crate) fn inlined<R>(&self, work: impl FnOnce(Calls) -> R) -> R {
+        let lookups = &self.lookups;
+        let by_pointers = Calls {
+            contains: lookups.contains,
+            insert: self.inserts().single,
+        };
+        let (level, words) = (lookups.isa.level(), lookups.probe.pattern.words);
+        arch::inlined_calls(level, words, self.lines_per_key(), by_pointers, work)
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains_by(&self, calls: Calls, bits: &Bits, hash: u64) -> bool {
+        // SAFETY: as in `Lookups::contains`; the calls are those of these lookups.
+        unsafe { (calls.contains)(bits.shared(), hash, &self.lookups.probe) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn insert_by(&self, calls: Calls, bits: &Bits, hash: u64) -> bool {
+        // SAFETY: as in `contains_by`.
+        unsafe { (calls.insert)(bits.shared(), hash, &self.lookups.probe.pattern) }
     }
 
     /// [`insert`](Self::insert) of a hash that is not known to be found.

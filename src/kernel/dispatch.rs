@@ -67,6 +67,13 @@ pub(super) struct Singles<T> {
     pub(super) gather: Gather,
 }
 
+/// The single calls within a loop that is compiled for this CPU, for a key with all its lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Calls {
+    pub(super) contains: Contains<AtomicU64>,
+    pub(super) insert: Insert,
+}
+
 /// The two forms of a pipeline (`pipeline.rs`): lines are prefetched by tiles, or by groups
 /// (`AccessPlan::form`). (In
 /// one function, with a branch, inserts in the caches took 1.05 to 1.1 times as long.)

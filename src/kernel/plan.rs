@@ -151,6 +151,8 @@ pub(super) struct Traits {
     pub(super) bytes: usize,
     /// Single calls are inlined.
     pub(super) is_inlined: bool,
+    /// Batches have vectors of eight keys, single calls have not.
+    pub(super) is_wide: bool,
 }
 
 impl Ladder {
@@ -193,6 +195,8 @@ impl Ladder {
     /// 64 MiB.)
     pub(super) const fn of_lookups(traits: Traits) -> Self {
         let few = match (traits.is_inlined, is_cached(traits.bytes)) {
+            (true, true) if traits.is_wide => IN_GROUPS,
+            (true, false) if traits.is_wide => 16,
             (true, true) => FEW,
             (true, false) => 48,
             (false, true) => 16,

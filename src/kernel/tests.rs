@@ -34,11 +34,9 @@ fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
 /// Every shape of one line and of two.
 fn shapes() -> impl Iterator<Item = Shape> {
     let words = crate::geometry::layout::WORDS_PER_KEY;
-    let all = [1, 2].into_iter().flat_map(move |lines| {
-        words
-            .into_iter()
-            .flat_map(move |words| Shape::with_words(lines, words))
-    });
+    let all = [1, 2]
+        .into_iter()
+        .flat_map(move |lines| words.into_iter().flat_map(move |words| Shape::with_words(lines, words)));
     all.filter(|shape| shape.is_known())
 }
 

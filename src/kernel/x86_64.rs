@@ -14,9 +14,7 @@ mod inlined;
 mod loads;
 
 pub(super) use self::inlined::Inlined;
-use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, HashKernels, Singles, Unpack, Vectorized, of_words,
-};
+use super::dispatch::{AndRows, BatchInserts, BatchLookups, Calls, HashKernels, Singles, Unpack, Vectorized, of_words};
 use super::pipeline::TILE_GROUPS;
 use super::plan::TuningRow;
 use super::{plain, scalar};
@@ -70,6 +68,14 @@ impl Level {
         }
     }
 
+    /// Whether batches have vectors of eight keys.
+    pub(super) fn is_wide(self) -> bool {
+        #[cfg(lanebloom_rust_1_89)]
+        return self == Self::Avx512;
+        #[cfg(not(lanebloom_rust_1_89))]
+        return false;
+    }
+
     /// How batches by this level are read on a CPU with this tuning.
     pub(super) fn tuned(self, tuning: TuningRow) -> TuningRow {
         if self == Self::Avx2 { tuning.of_avx2() } else { tuning }
@@ -81,6 +87,33 @@ pub(super) fn inlined(level: Level, words: usize) -> Inlined {
     match level {
         Level::Plain => Inlined::NONE,
         _ => Inlined::of(words),
+    }
+}
+
+/// Runs `work` with single calls in a function of the level, where they are inlined. (Keys of two
+/// lines with one word in each go by pointers.)
+#[inline]
+pub(super) fn inlined_calls<R>(
+    level: Level,
+    words: usize,
+    lines: usize,
+    by_pointers: Calls,
+    work: impl FnOnce(Calls) -> R,
+) -> R {
+    if level == Level::Plain {
+        return work(by_pointers);
+    }
+    // SAFETY: the level proves that the CPU has AVX2.
+    unsafe {
+        match (lines, words) {
+            (1, 1) => avx2::with_calls::<1, false, _>(work),
+            (1, 2) => avx2::with_calls::<2, false, _>(work),
+            (1, 4) => avx2::with_calls::<4, false, _>(work),
+            (1, 8) => avx2::with_calls::<8, false, _>(work),
+            (_, 2) => avx2::with_calls::<2, true, _>(work),
+            (_, 4) => avx2::with_calls::<4, true, _>(work),
+            _ => work(by_pointers),
+        }
     }
 }
 
@@ -115,7 +148,7 @@ impl<T: Load> Tables<T> {
         [const { plain::batch_lookups() }; 4],
         of_words!(Self::avx2_batches),
         #[cfg(lanebloom_rust_1_89)]
-        of_words!(Self::avx2_batches),
+        of_words!(Self::avx512_batches),
     ];
 
     const fn avx2_singles<const W: usize>() -> Singles<T> {
@@ -145,6 +178,17 @@ impl<T: Load> Tables<T> {
             ]),
         }
     }
+
+    #[cfg(lanebloom_rust_1_89)]
+    const fn avx512_batches<const W: usize>() -> BatchLookups<T> {
+        BatchLookups {
+            batch: Some([
+                avx512::contains_hashes::<W, TILE_GROUPS, T>,
+                avx512::contains_hashes::<W, 1, T>,
+            ]),
+            ..Self::avx2_batches::<W>()
+        }
+    }
 }
 
 #[inline(always)]
@@ -153,7 +197,7 @@ pub(super) fn inserts(row: u8) -> &'static BatchInserts {
         of_words!(plain::inserts),
         of_words!(avx2_inserts),
         #[cfg(lanebloom_rust_1_89)]
-        of_words!(avx2_inserts),
+        of_words!(avx512_inserts),
     ];
     &ROWS.as_flattened()[usize::from(row)]
 }
@@ -163,6 +207,15 @@ const fn avx2_inserts<const W: usize>() -> BatchInserts {
         single: avx2::insert::<W>,
         batch: Some([avx2::insert_hashes::<W, TILE_GROUPS>, avx2::insert_hashes::<W, 1>]),
         fill: avx2::fill::<W>,
+    }
+}
+
+#[cfg(lanebloom_rust_1_89)]
+const fn avx512_inserts<const W: usize>() -> BatchInserts {
+    BatchInserts {
+        batch: Some([avx512::insert_hashes::<W, TILE_GROUPS>, avx512::insert_hashes::<W, 1>]),
+        fill: avx512::fill::<W>,
+        ..avx2_inserts::<W>()
     }
 }
 

@@ -2,9 +2,11 @@
 //! [crate's page](crate) says when to use it, and what threads may rely on.
 
 mod delta;
+mod inlined;
 #[cfg(feature = "rayon")]
 mod parallel;
 
+pub use self::inlined::Inlined;
 use crate::chunks::{Answer, Few, HashedKeys, Source, tell, unpack_into};
 use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};

@@ -154,7 +154,10 @@ impl Insert for Counting {
 
     #[inline]
     fn insert_hash(&self, hash: u64) -> Result<bool, Infallible> {
-        Ok(self.words.kernels.change(self.words.kernels.insert, self.words.counters.shared(), hash))
+        Ok(self
+            .words
+            .kernels
+            .change(self.words.kernels.insert, self.words.counters.shared(), hash))
     }
 
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, Infallible> {
@@ -170,7 +173,9 @@ impl Insert for Counting {
 impl Remove for Counting {
     #[inline]
     fn remove_hash(&self, hash: u64) -> bool {
-        self.words.kernels.change(self.words.kernels.remove, self.words.counters.shared(), hash)
+        self.words
+            .kernels
+            .change(self.words.kernels.remove, self.words.counters.shared(), hash)
     }
 
     fn remove_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {

@@ -10,10 +10,10 @@
     reason = "loops over W unroll, which those over iterators do not always"
 )]
 
-use super::loads::{and_four, sector_at, selected};
+use super::loads::{and_four, four, sector_at, selected};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern, product, sector};
-use crate::kernel::dispatch::{Probe, Vectorized};
+use crate::kernel::dispatch::{Calls, Probe, Vectorized};
 use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::{scalar, two_lines};
@@ -47,6 +47,50 @@ pub(super) unsafe fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, 
     })
 }
 
+/// Runs `work` with single calls that the compiler inlines here, with `work`: as constants, the
+/// pointers are known.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) unsafe fn with_calls<const W: usize, const TWO: bool, R>(work: impl FnOnce(Calls) -> R) -> R {
+    work(Calls {
+        contains: contains_inlined::<W, TWO>,
+        insert: insert_inlined::<W, TWO>,
+    })
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline]
+unsafe fn contains_inlined<const W: usize, const TWO: bool>(
+    lines: Lines<'_, AtomicU64>,
+    hash: u64,
+    probe: &Probe<AtomicU64>,
+) -> bool {
+    let contains = |line: Lines<'_, AtomicU64>, hash| holds::<W, _>(line, hash, &probe.pattern);
+    if TWO {
+        return two_lines::both(lines, hash, probe.hint, contains);
+    }
+    contains(lines, hash)
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline]
+unsafe fn insert_inlined<const W: usize, const TWO: bool>(
+    lines: Lines<'_, AtomicU64>,
+    hash: u64,
+    pattern: &Pattern,
+) -> bool {
+    let insert = |mut line: Lines<'_, AtomicU64>, hash| {
+        if holds::<W, _>(line, hash, pattern) {
+            return false;
+        }
+        let masks = key_masks::<W>(product(hash), pattern);
+        line.set(sector::<W>(hash, line.blocks()), masks)
+    };
+    if TWO {
+        return two_lines::insert(lines, hash, insert);
+    }
+    insert(lines, hash)
+}
+
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline(never)]
 pub(super) unsafe fn few_flags<const W: usize, T: Load>(
@@ -62,24 +106,20 @@ pub(super) unsafe fn few_flags<const W: usize, T: Load>(
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline(never)]
-pub(super) unsafe fn few_bitmap<const W: usize, T: Load>(
-    lines: Lines<'_, T>,
-    hashes: &[u64],
-    probe: &Probe<T>,
-) -> u64 {
+pub(super) unsafe fn few_bitmap<const W: usize, T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>) -> u64 {
     scalar::few_bitmap(hashes, &lines, probe.hint, |hash| {
         holds::<W, T>(lines, hash, &probe.pattern)
     })
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn insert<const W: usize>(
-    mut lines: Lines<'_, AtomicU64>,
-    hash: u64,
-    pattern: &Pattern,
-) -> bool {
-    let product = product(hash);
-    lines.set(sector::<W>(hash, lines.blocks()), key_masks::<W>(product, pattern))
+pub(super) unsafe fn insert<const W: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, pattern: &Pattern) -> bool {
+    // The masks of few words take as long as a lookup.
+    if W > 2 && holds::<W, _>(lines, hash, pattern) {
+        return false;
+    }
+    let masks = key_masks::<W>(product(hash), pattern);
+    lines.set(sector::<W>(hash, lines.blocks()), masks)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -263,34 +303,43 @@ unsafe fn numbered<const W: usize>(products: __m256i) -> __m256i {
     _mm256_or_si256(bit, _mm256_and_si256(_mm256_slli_epi16::<5>(products), part))
 }
 
-/// The masks of four keys at once: in each lane of 64 bits a key.
+/// The masks of the keys of a group in each word of their sectors.
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
     let products = load(products);
-    let mut masks = [[_mm256_setzero_si256(); W]; 2];
-    for half in 0..2 {
-        let mut numbers = numbered::<W>(products[half]);
-        let mut left = pattern.bits;
-        while left > 0 {
-            // Of eight words, a position in the first four, and then one in the others.
-            for first in (0..W).step_by(4) {
-                let number = _mm256_srli_epi64::<56>(numbers);
-                numbers = _mm256_slli_epi64::<8>(numbers);
-                for word in 0..W.min(4) {
-                    // A count of 64 or more, in another word, makes no bit.
-                    let count = _mm256_xor_si256(number, _mm256_set1_epi64x(64 * word as i64));
-                    let bit = _mm256_sllv_epi64(_mm256_set1_epi64x(1), count);
-                    masks[half][first + word] = _mm256_or_si256(masks[half][first + word], bit);
-                }
-                left -= 1;
+    let [first, second] = [
+        masks_of_four::<W>(products[0], pattern.bits),
+        masks_of_four::<W>(products[1], pattern.bits),
+    ];
+    for word in 0..W {
+        into[word].write(store([first[word], second[word]]));
+    }
+}
+
+/// The masks of four keys at once, in each lane of 64 bits a key.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn masks_of_four<const W: usize>(products: __m256i, bits: usize) -> [__m256i; W] {
+    let mut numbers = numbered::<W>(products);
+    let mut masks = [_mm256_setzero_si256(); W];
+    let mut left = bits;
+    while left > 0 {
+        // Of eight words, a position in the first four, and then one in the others.
+        for first in (0..W).step_by(4) {
+            let number = _mm256_srli_epi64::<56>(numbers);
+            numbers = _mm256_slli_epi64::<8>(numbers);
+            for word in 0..W.min(4) {
+                // A count of 64 or more, in another word, makes no bit.
+                let count = _mm256_xor_si256(number, _mm256_set1_epi64x(64 * word as i64));
+                let bit = _mm256_sllv_epi64(_mm256_set1_epi64x(1), count);
+                masks[first + word] = _mm256_or_si256(masks[first + word], bit);
             }
+            left -= 1;
         }
     }
-    for word in 0..W {
-        into[word].write(store([masks[0][word], masks[1][word]]));
-    }
+    masks
 }
 
 /// The masks of one key, all its words at once.
@@ -304,19 +353,44 @@ unsafe fn key_masks<const W: usize>(product: u64, pattern: &Pattern) -> [u64; W]
     let numbers = _mm256_or_si256(_mm256_srli_epi32::<27>(lanes), part);
     let first_numbers = _mm256_set_epi32(224, 192, 160, 128, 96, 64, 32, 0);
     let mut masks = [_mm256_setzero_si256(); 2];
-    for lane in 0..8 {
-        // A count of 32 or more, in another part, makes no bit.
-        let number = _mm256_permutevar8x32_epi32(numbers, _mm256_set1_epi32(lane));
-        let bit = _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_xor_si256(number, first_numbers));
-        let half = if W == LINE_WORDS { lane as usize / 4 } else { 0 };
-        masks[half] = _mm256_or_si256(masks[half], bit);
+    for half in 0..2 {
+        let mut bits = [_mm256_setzero_si256(); 4];
+        for lane in 0..4 {
+            // A count of 32 or more, in another part, makes no bit.
+            let number = _mm256_permutevar8x32_epi32(numbers, _mm256_set1_epi32((4 * half + lane) as i32));
+            bits[lane] = _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_xor_si256(number, first_numbers));
+        }
+        let pairs = [_mm256_or_si256(bits[0], bits[1]), _mm256_or_si256(bits[2], bits[3])];
+        masks[half] = _mm256_or_si256(pairs[0], pairs[1]);
     }
-    let words = store(masks);
-    let mut masks = [0; W];
+    if W < LINE_WORDS {
+        masks[0] = _mm256_or_si256(masks[0], masks[1]);
+    }
+    words_of(masks)
+}
+
+/// The first words of two vectors, by registers: what goes through memory waits for the locked
+/// operations of the insert before.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn words_of<const W: usize>([first, second]: [__m256i; 2]) -> [u64; W] {
+    let halves = [
+        _mm256_castsi256_si128(first),
+        _mm256_extracti128_si256::<1>(first),
+        _mm256_castsi256_si128(second),
+        _mm256_extracti128_si256::<1>(second),
+    ];
+    let mut words = [0; W];
     for word in 0..W {
-        masks[word] = words[word];
+        let half = halves[word / 2];
+        let low = if word % 2 == 0 {
+            half
+        } else {
+            _mm_unpackhi_epi64(half, half)
+        };
+        words[word] = _mm_cvtsi128_si64(low) as u64;
     }
-    masks
+    words
 }
 
 /// (This and `masks` have copies for each of their callers.)
@@ -334,6 +408,16 @@ pub(super) unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool,
     // SAFETY: as promised.
     let (sectors, products) = unsafe { places.written() };
     let mut answers = 0;
+    if W == 1 && !T::COUNTERS {
+        let products = load(products);
+        for half in 0..2 {
+            // SAFETY: as promised.
+            let words = unsafe { four(all, sectors[4 * half..][..4].try_into().expect("they are four")) };
+            let held = _mm256_cmpeq_epi64(words_lack(words, products[half], pattern), _mm256_setzero_si256());
+            answers |= _mm256_movemask_pd(_mm256_castsi256_pd(held)) << (4 * half);
+        }
+        return answers as u8;
+    }
     for half in 0..2 {
         let mut lacks = [_mm256_setzero_si256(); 4];
         for key in 0..4 {
@@ -343,13 +427,33 @@ pub(super) unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool,
             lacks[key] = _mm256_andnot_si256(parts, bits(lanes));
         }
         // Eight bytes for each key, four in each half of a vector: saturation leaves what is not 0.
-        let two = [_mm256_packs_epi32(lacks[0], lacks[1]), _mm256_packs_epi32(lacks[2], lacks[3])];
+        let two = [
+            _mm256_packs_epi32(lacks[0], lacks[1]),
+            _mm256_packs_epi32(lacks[2], lacks[3]),
+        ];
         let four = _mm256_packs_epi16(two[0], two[1]);
         let four = _mm_or_si128(_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four));
         let held = _mm_cmpeq_epi32(four, _mm_setzero_si128());
         answers |= _mm_movemask_ps(_mm_castsi128_ps(held)) << (4 * half);
     }
     answers as u8
+}
+
+/// The words of four keys, without what they have of the positions: a byte for each, in which a bit
+/// is left if it is missing. (A vector for each key takes twice as many instructions.)
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn words_lack(words: __m256i, products: __m256i, pattern: &Pattern) -> __m256i {
+    // Of two keys in a half of a vector, the second one's bytes are 8 on.
+    let second = _mm256_set_epi64x(0x0808_0808_0808_0808, 0, 0x0808_0808_0808_0808, 0);
+    let order = _mm256_set1_epi64x(i64::from_le_bytes(pattern.bytes));
+    let positions = _mm256_shuffle_epi8(products, _mm256_or_si256(order, second));
+    // A byte of a word: four in each part, of eight bits.
+    let part = _mm256_and_si256(_mm256_slli_epi16::<2>(positions), _mm256_set1_epi8(4));
+    let byte = _mm256_and_si256(_mm256_srli_epi16::<6>(positions), _mm256_set1_epi8(3));
+    let held = _mm256_shuffle_epi8(words, _mm256_or_si256(_mm256_or_si256(part, byte), second));
+    let bit = _mm256_and_si256(_mm256_srli_epi16::<3>(positions), _mm256_set1_epi8(7));
+    _mm256_andnot_si256(held, _mm256_shuffle_epi8(_mm256_set1_epi64x(BITS), bit))
 }
 
 /// Byte `i` is `1 << i`.

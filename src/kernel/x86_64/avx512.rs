@@ -1,14 +1,202 @@
 //! The kernels for AVX-512 (F, BW, DQ, VL): x86-64 servers from Skylake (2017) and Zen 4 (2022) on.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "loops over W unroll, which those over iterators do not always"
+)]
+
 use super::{avx2, loads};
-use crate::geometry::pattern;
+use crate::geometry::layout::LINE_WORDS;
+use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern, SECOND};
 use crate::kernel::dispatch::Vectorized;
-use crate::kernel::pipeline::{Group, TILE_GROUPS};
-use crate::kernel::plan::GROUP;
+use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
+use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::{scalar, two_lines};
-use crate::words::bits::Load;
+use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::chunks::as_chunks;
+use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline(never)]
+pub(super) fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
+    lines: Lines<'_, T>,
+    pattern: &Pattern,
+    access: AccessPlan,
+    hashes: &[u64],
+    found: &mut [u64],
+) {
+    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
+    // SAFETY: `places` writes the products, and sectors of blocks below `count`, which is below
+    // 2^32 (`Isa::for_blocks`). So they are words of `all`.
+    unsafe {
+        pipeline::run::<TURN, _>(
+            &mut { lines },
+            access,
+            hashes,
+            found,
+            |group, at| places::<W>(group, count, at),
+            |_, at| hold::<W, TURN, true, T>(pattern, all, at),
+        );
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) fn insert_hashes<const W: usize, const TURN: usize>(
+    mut lines: Lines<'_, AtomicU64>,
+    pattern: &Pattern,
+    access: AccessPlan,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    let all = lines.all().as_ptr().cast::<AtomicU64>();
+    insert_into::<W, TURN, _>(&mut lines, pattern, access, hashes, changed, |at| {
+        // SAFETY: `places` wrote the products, and sectors of the filter.
+        unsafe { hold::<W, TURN, false, _>(pattern, all, at) }
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) fn fill<const W: usize>(
+    region: &mut OwnedRange<'_>,
+    pattern: &Pattern,
+    access: AccessPlan,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    if hashes.len() < GROUP {
+        return scalar::fill::<W>(region, pattern, access, hashes, changed);
+    }
+    insert_into::<W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline]
+fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
+    target: &mut T,
+    pattern: &Pattern,
+    access: AccessPlan,
+    hashes: &[u64],
+    changed: &mut [u64],
+    hold: impl Fn(&Places) -> u8,
+) {
+    let count = target.blocks();
+    // SAFETY: `places` writes the sectors and the products; `masks` writes all masks.
+    unsafe {
+        pipeline::insert::<W, TURN, _>(
+            target,
+            access,
+            hashes,
+            changed,
+            |group, at| places::<W>(group, count, at),
+            hold,
+            |products, into| masks::<W, TURN, T>(products, pattern, into),
+        );
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
+    let place = multiply(load(hashes), BLOCK_MULTIPLIER);
+    // (high * 2^32 + low) * count / 2^32, by two products of 32 bits.
+    let count = _mm512_set1_epi64(count as i64);
+    let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(place), count);
+    let low = _mm512_mul_epu32(place, count);
+    let scaled = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(low));
+    // The number of the sector, and then of its first word.
+    let down = i64::from(32 - (LINE_WORDS / W).ilog2());
+    let sectors = _mm512_srlv_epi64(scaled, _mm512_set1_epi64(down));
+    let words = _mm512_sllv_epi64(sectors, _mm512_set1_epi64(W.ilog2().into()));
+    let folded = _mm512_xor_si512(place, _mm512_srli_epi64::<FOLD>(place));
+    places.sectors.write(store(words));
+    places.products.write(store(multiply(folded, MULTIPLIER)));
+}
+
+#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+#[inline]
+fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
+    let masks = masks_of_eight::<W>(load(products), pattern.bits);
+    for word in 0..W {
+        into[word].write(store(masks[word]));
+    }
+}
+
+/// The masks of eight keys at once, as those of AVX2.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+#[inline]
+fn masks_of_eight<const W: usize>(products: __m512i, bits: usize) -> [__m512i; W] {
+    let parts = if W == LINE_WORDS { LINE_WORDS } else { 2 * W };
+    let part = _mm512_set1_epi8((PART_BITS * (parts - 1)) as u8 as i8);
+    let bit = _mm512_and_si512(_mm512_srli_epi16::<3>(products), _mm512_set1_epi8(PART_BITS as i8 - 1));
+    let mut numbers = _mm512_or_si512(bit, _mm512_and_si512(_mm512_slli_epi16::<5>(products), part));
+    let mut masks = [_mm512_setzero_si512(); W];
+    let mut left = bits;
+    while left > 0 {
+        // Of eight words, a position in the first four, and then one in the others.
+        for first in (0..W).step_by(4) {
+            let number = _mm512_srli_epi64::<56>(numbers);
+            numbers = _mm512_slli_epi64::<8>(numbers);
+            for word in 0..W.min(4) {
+                // A count of 64 or more, in another word, makes no bit.
+                let count = _mm512_xor_si512(number, _mm512_set1_epi64(64 * word as i64));
+                let bit = _mm512_sllv_epi64(_mm512_set1_epi64(1), count);
+                masks[first + word] = _mm512_or_si512(masks[first + word], bit);
+            }
+            left -= 1;
+        }
+    }
+    masks
+}
+
+/// As that of AVX2: two keys in a vector, but for eight words.
+///
+/// # Safety
+///
+/// `places` wrote the sectors and products. The words are there, counted from `all` on.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline]
+unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
+    pattern: &Pattern,
+    all: *const T,
+    places: &Places,
+) -> u8 {
+    if W == LINE_WORDS || T::COUNTERS {
+        // SAFETY: as promised.
+        return unsafe { avx2::hold::<W, TURN, LOOKUP, T>(pattern, all, places) };
+    }
+    // SAFETY: as promised.
+    let (sectors, products) = unsafe { places.written() };
+    let products = load(products);
+    if W == 1 {
+        // Masks of one word take less for eight keys than vectors for two.
+        let [masks] = masks_of_eight::<1>(products, pattern.bits);
+        let [first, second] = [0, 4].map(|key| sectors[key..][..4].try_into().expect("they are four"));
+        // SAFETY: as promised.
+        let words = unsafe { [loads::four(all, first), loads::four(all, second)] };
+        let words = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(words[0]), words[1]);
+        return !_mm512_test_epi64_mask(_mm512_andnot_si512(words, masks), masks);
+    }
+    // SAFETY: reads the array.
+    let order = _mm512_broadcast_i64x4(unsafe { _mm256_load_si256(pattern.lanes.as_ptr().cast()) });
+    let mut held = [0; GROUP / 2];
+    for pair in 0..GROUP / 2 {
+        let (first, second) = (2 * pair as i64, 2 * pair as i64 + 1);
+        let keys = _mm512_set_epi64(second, second, second, second, first, first, first, first);
+        let lanes = _mm512_shuffle_epi8(_mm512_permutexvar_epi64(keys, products), order);
+        let at = [sectors[2 * pair], sectors[2 * pair + 1]];
+        // SAFETY: as promised.
+        let parts = unsafe { loads::selected_of_two::<W, T>(all, at, lanes) };
+        let bits = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_srli_epi32::<27>(lanes));
+        held[pair] = _mm512_test_epi32_mask(parts, bits);
+    }
+    // A byte for each key.
+    let low = _mm512_kunpackw(held[1].into(), held[0].into());
+    let high = _mm512_kunpackw(held[3].into(), held[2].into());
+    let bytes = _mm_cvtsi64_si128(_mm512_kunpackd(high.into(), low.into()) as i64);
+    _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(-1))) as u8
+}
 
 /// Calls `work`, compiled for this instruction set.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
@@ -77,7 +265,7 @@ pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
     let mut len = 0;
     let mut add = |hashes: __m512i, mask: u8| {
         let mixed = _mm512_xor_si512(hashes, _mm512_srli_epi64::<32>(hashes));
-        let second = _mm512_mullo_epi64(mixed, _mm512_set1_epi64(pattern::SECOND as i64));
+        let second = _mm512_mullo_epi64(mixed, _mm512_set1_epi64(SECOND as i64));
         // SAFETY: writes a group after the `len` hashes so far, which are no more than those read.
         unsafe {
             let to = into.as_mut_ptr().add(len).cast();
@@ -100,6 +288,12 @@ pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
         );
     }
     len
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+fn multiply(vector: __m512i, by: u64) -> __m512i {
+    _mm512_mullo_epi64(vector, _mm512_set1_epi64(by as i64))
 }
 
 #[target_feature(enable = "avx512f")]

@@ -100,6 +100,54 @@ pub(super) unsafe fn selected<const W: usize, T: Load>(at: *const T, lanes: __m2
     parts
 }
 
+/// [`selected`] for two keys, each in a half of the vector: sectors of at most four words, by the
+/// numbers of their first words.
+///
+/// # Safety
+///
+/// The sectors are there, counted from `all` on. The words are no counters.
+#[cfg(lanebloom_rust_1_89)]
+#[clippy::msrv = "1.89"]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+#[inline]
+pub(super) unsafe fn selected_of_two<const W: usize, T: Load>(
+    all: *const T,
+    [first, second]: [u64; 2],
+    lanes: __m512i,
+) -> __m512i {
+    let words: __m512i;
+    macro_rules! loaded {
+        ($broadcast:literal) => {
+            // SAFETY: see the top of this file. The blocks read the words of both sectors.
+            unsafe {
+                asm!(
+                    concat!($broadcast, " {words}, [{all} + 8*{first}]"),
+                    concat!($broadcast, " {words}{{{upper}}}, [{all} + 8*{second}]"),
+                    words = out(zmm_reg) words,
+                    // (The mask has a bit for each element.)
+                    upper = in(kreg) if W == 1 { 0xf0_u16 } else { 0xff00 },
+                    all = in(reg) all,
+                    first = in(reg) first,
+                    second = in(reg) second,
+                    options(readonly, nostack, preserves_flags),
+                )
+            }
+        };
+    }
+    match W {
+        1 => loaded!("vpbroadcastq"),
+        2 => loaded!("vbroadcasti32x4"),
+        _ => loaded!("vbroadcasti32x8"),
+    }
+    if W < 4 {
+        return _mm512_castps_si512(_mm512_permutevar_ps(_mm512_castsi512_ps(words), lanes));
+    }
+    // The number of a part among those of both sectors.
+    let half = _mm512_set_epi32(8, 8, 8, 8, 8, 8, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0);
+    let numbers = _mm512_ternarylogic_epi32::<0xea>(lanes, _mm512_set1_epi32(7), half);
+    _mm512_permutexvar_epi32(numbers, words)
+}
+
 /// [`selected`] of counters: all bits of those above 0.
 ///
 /// # Safety
@@ -125,6 +173,36 @@ unsafe fn selected_counters<const W: usize, T: Load>(at: *const T, lanes: __m256
             _mm256_blend_epi32::<0xf0>(halves[0], halves[1])
         }
     }
+}
+
+/// The four words with these numbers.
+///
+/// # Safety
+///
+/// They are there, counted from `all` on.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) unsafe fn four<T: Load>(all: *const T, numbers: &[u64; 4]) -> __m256i {
+    let words;
+    // SAFETY: see the top of this file.
+    unsafe {
+        asm!(
+            "vmovq {words:x}, [{all} + 8*{first}]",
+            "vmovhps {words:x}, {words:x}, [{all} + 8*{second}]",
+            "vmovq {others:x}, [{all} + 8*{third}]",
+            "vmovhps {others:x}, {others:x}, [{all} + 8*{fourth}]",
+            "vinserti128 {words}, {words}, {others:x}, 1",
+            words = out(ymm_reg) words,
+            others = out(ymm_reg) _,
+            all = in(reg) all,
+            first = in(reg) numbers[0],
+            second = in(reg) numbers[1],
+            third = in(reg) numbers[2],
+            fourth = in(reg) numbers[3],
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    words
 }
 
 /// Four words, ANDed with others.
