@@ -4,8 +4,9 @@
 # compare with, for the calling user. About a minute the first time, nothing afterwards. Needs root,
 # or sudo.
 #
-#   ci/install.sh              for all scripts but ci/windows.sh
+#   ci/install.sh              for all scripts but ci/windows.sh and ci/languages.sh
 #   ci/install.sh windows      also for that: a linker and wine, 600 MB
+#   ci/install.sh languages    also for ci/languages.sh: Go, PHP, Ruby, and packages for them, 350 MB
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,6 +21,10 @@ packages=(
     libcurl4 libssh2-1                               # as is the cargo of ci/msrv.sh
 )
 [[ ${1:-} != windows ]] || packages+=(gcc-mingw-w64-x86-64 wine64)
+[[ ${1:-} != languages ]] || packages+=(
+    golang-go golang-github-{spaolacci-murmur3,twmb-murmur3,cespare-xxhash}-dev
+    php-cli ruby ruby-murmurhash3 libdigest-murmurhash3-pureperl-perl libcommons-codec-java liblz4-java
+)
 
 missing=()
 for package in "${packages[@]}"; do
