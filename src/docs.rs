@@ -9,6 +9,9 @@ pub mod format {}
 #[doc = include_str!("../docs/HASHES.md")]
 pub mod hashes {}
 
+#[doc = include_str!("../docs/LANGUAGES.md")]
+pub mod languages {}
+
 /// The code in the README of the package, which runs as a test.
 #[cfg(doctest)]
 #[doc = include_str!("README.md")]

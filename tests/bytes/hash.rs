@@ -76,6 +76,34 @@ fn funnels_give_the_known_bytes() {
     }
 }
 
+/// `docs/LANGUAGES.md` has them for programs in other languages.
+#[test]
+fn the_page_for_other_languages_has_the_hashes() {
+    let page = include_str!("../../docs/LANGUAGES.md");
+    let (_, page) = page.split_once("\n## Test vectors\n").unwrap();
+    let (vectors, _) = page.split_once("\n## ").unwrap();
+    let rows = vectors.lines().filter(|line| line.starts_with("| `"));
+    let mut texts = 0;
+    for row in rows.clone() {
+        let cells: Vec<&str> = row.split('|').map(|cell| cell.trim_matches([' ', '`'])).collect();
+        let bytes = unhex(if cells[2] == "none" { "" } else { cells[2] });
+        for (seed, hash) in [(0, cells[3]), (0x9e37_79b1, cells[4])] {
+            let ours = Murmur3::with_seed(seed).hash_key(&bytes);
+            assert_eq!(format!("{ours:016x}"), hash, "{row}");
+        }
+        match cells[1] {
+            "17u32" => assert_eq!(bytes, 17u32.to_le_bytes()),
+            "17u64" => assert_eq!(bytes, 17u64.to_le_bytes()),
+            "-1i64" => assert_eq!(bytes, (-1i64).to_le_bytes()),
+            text => {
+                assert_eq!(format!("{:?}", String::from_utf8(bytes).unwrap()), text);
+                texts += 1;
+            }
+        }
+    }
+    assert!(texts >= 5 && rows.count() >= 8);
+}
+
 /// SMHasher's VerificationTest: the hash of the hashes of the keys [], [0], [0, 1], ... [0, ...
 /// 254], seeded 256, 255, ... 1.
 #[test]
