@@ -72,7 +72,7 @@ def code(cell):
 
 def package(row):
     """Name, version, registry."""
-    found = re.fullmatch(r"`([^`]+)` (\S+) \((PyPI|npm|Debian|crates\.io)\b.*\)", row["package"])
+    found = re.fullmatch(r"`([^`]+)` (\S+) \((PyPI|npm|Debian|crates\.io)\b[^)]*\).*", row["package"])
     assert found, f"not a package: {row['package']!r}"
     return found.groups()
 
