@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # The calls, programs and test vectors of docs/LANGUAGES.md, read from the page and compared with
 # the crate: a wrong row fails. Installs packages of PyPI, npm and crates.io, in the versions that
-# the page names, below target/languages. Needs ci/install.sh languages. Three minutes the first
-# time.
+# the page names, below target/languages. Needs ci/install.sh languages. Two minutes the first time.
 #
 #   ci/languages.sh
 #   ci/languages.sh Python Java        the rows and programs of these languages only

@@ -7,8 +7,8 @@
 # Hashing.murmur3_128(int seed) and MurmurHash3.hash128x64(data, offset, length, int seed) are the
 # same function with a seed of 32 bits. One expects them to agree. They do for seeds below 2^31. For
 # the others, a Java int is negative: Guava extends its sign to 64 bits before it starts, the
-# reference in C, mmh3 and hash128x64 do not. No seed of theirs gives Guava's hashes. (Commons Codec's
-# deprecated hash128 extends the sign too.)
+# reference in C, mmh3 and hash128x64 do not. No seed of theirs gives Guava's hashes.
+# (Commons Codec's deprecated hash128 extends the sign too.)
 #
 # Output seen:
 #   seed 7fffffff: Guava 7da207ce78db0433, Commons Codec 7da207ce78db0433, mmh3 7da207ce78db0433

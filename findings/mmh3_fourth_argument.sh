@@ -3,8 +3,8 @@
 #
 # Package: mmh3 5.3.1 (PyPI).
 #
-# help() prints hash64(key, seed=0, x64arch=True, signed=True), and hash128 with signed=False. So one
-# expects hash64(key, seed, True, False) to be without sign. It has a sign, and so has
+# help() prints hash64(key, seed=0, x64arch=True, signed=True), and hash128 with signed=False. So
+# hash64(key, seed, True, False) should be without sign. It has a sign, and so has
 # hash128(key, seed, True, False), although False is the default there: x64arch, the third argument,
 # decides. No error is raised. signed=False by name works, and so does the position in 4.1.0.
 #

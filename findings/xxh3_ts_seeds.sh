@@ -16,9 +16,9 @@
 #   XXH3_128, bytes above 0x7f: 1-3, 1-16 241-300, 1-16 241-300
 #   XXH3_128 of é: 90326970ab18793aa7b06cf27bb3138d, and xxHash 90326970ab18793af7940a006cf10cb3
 #
-# A user of membership filters meets it who hashes keys in a browser or in Node, and looks the hashes
-# up in a filter that another program made with xxHash. Most tests pass: common test keys are ASCII,
-# and have no seed. Then keys that were inserted are absent.
+# A user of membership filters meets it who hashes keys in a browser or in Node, and looks the
+# hashes up in a filter that another program made with xxHash. Most tests pass: common test keys are
+# ASCII, and have no seed. Then keys that were inserted are absent.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

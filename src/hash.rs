@@ -5,7 +5,7 @@
 //!
 //! | yours | hasher | ns: `u64`, 24 bytes | stable across versions and languages | hostile keys |
 //! |---|---|---|---|---|
-//! | the default; other programs read the filter | [`Murmur3`] | 3.4, 6.6 | yes: [in ten languages](crate::docs::languages); Guava and go-zero hash with it | **no** |
+//! | the default; other programs read the filter | [`Murmur3`] | 3.4, 6.6 | yes: [calls in other languages](crate::docs::languages); Guava and go-zero hash with it | **no** |
 //! | only speed counts | [`FastHash`] | 1.8, 3.0 | yes: [a line](crate::docs::hashes#fasthash), and XXH3 | **no** |
 //! | strangers choose the keys | [`SipHash13`] under a secret random key | 6.8, 10.2 | yes, with the key | yes |
 //! | keys are hashed already, or by a function of your own | [`Prehashed`], or any `BuildHasher` | 1.2, and the hash | as your hash is | as your hash is |
