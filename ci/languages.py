@@ -477,7 +477,9 @@ def main():
         print("\n".join(sorted(name + joined + version for name, version, _ in names)))
         return
     machine, checks = Machine(Path(sys.argv[2])), Checks()
-    chosen = sys.argv[3:]
+    chosen, languages = sys.argv[3:], [*TEMPLATES, *(name for name in PROGRAMS if name not in TEMPLATES)]
+    if unknown := [name for name in chosen if name not in languages]:
+        sys.exit(f"not a language of the page: {unknown[0]!r}. Languages: {', '.join(languages)}")
     known = vectors()
     cases = cases_of(known)
     machine.write_manifest()

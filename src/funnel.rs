@@ -2,7 +2,7 @@
 //! hashers of the module [`hash`](crate::hash) are the sinks. Both words are Guava's.
 //!
 //! The bytes of the common types are those of Guava's own funnels, so that programs in other
-//! languages can compute the same hash:
+//! languages can compute the [same hash](crate::docs::languages):
 //!
 //! | Rust | bytes | Guava |
 //! |---|---|---|

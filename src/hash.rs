@@ -377,7 +377,8 @@ impl<H: Hasher> Sink for Pieces<H> {
 /// for keys that an enemy may choose: [the module](crate::hash) says why, and names the
 /// alternative.
 ///
-/// Source: Austin Appleby's `MurmurHash3_x64_128`, SMHasher, public domain.
+/// Source: Austin Appleby's `MurmurHash3_x64_128`, SMHasher, public domain. [Other
+/// languages](crate::docs::languages) have it in packages, beside functions of similar names.
 ///
 /// ```
 /// use lanebloom::{KeyHasher, Murmur3};
