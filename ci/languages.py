@@ -483,7 +483,10 @@ def main():
     known = vectors()
     cases = cases_of(known)
     machine.write_manifest()
-    of_crate = ["lanebloom::KeyHasher::hash_key(&lanebloom::Murmur3::with_seed(seed), data)", "lanebloom_formats::splitblock::hash(data)"]
+    of_crate = [
+        "lanebloom::KeyHasher::hash_key(&lanebloom::Murmur3::with_seed(seed), data)",
+        "lanebloom_formats::splitblock::hash(data)",
+    ]
     hashes = [[hash_of(value) for value in some] for some in machine.evaluate("Rust", "", of_crate, cases)]
 
     reference = {(data, seed): both for (data, seed, _), *both in zip(cases, *hashes)}
