@@ -11,11 +11,9 @@
 
 use clap::Parser;
 use lanebloom::ConcurrentBitmap;
-use lanebloom_benches::{BenchArgs, machine, median, number};
+use lanebloom_benches::{BenchArgs, machine, median, number, time};
 use roaring::RoaringBitmap;
 use std::fmt::Write as _;
-use std::hint::black_box;
-use std::time::Instant;
 
 #[derive(Parser)]
 struct Args {
@@ -58,13 +56,6 @@ fn positions(kind: &str, bound: u64) -> Vec<u32> {
             all
         }
     }
-}
-
-/// Nanoseconds of `work`, which does `operations`.
-fn time<R>(operations: usize, work: impl FnOnce() -> R) -> (f64, R) {
-    let start = Instant::now();
-    let result = black_box(work());
-    (start.elapsed().as_nanos() as f64 / operations as f64, result)
 }
 
 fn main() {

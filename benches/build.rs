@@ -7,17 +7,9 @@
 //! such as /usr/local). If it is not set, they are looked for in /usr/include. `ci/fetch/boost.sh`
 //! fetches the headers.
 //!
-//! quickbloom, of C: `peers/quickbloom.c`, which includes the library's one source. The environment
-//! variable `QUICKBLOOM_ROOT` names a checkout. No registry has it, so a person fetches it:
-//!
-//!     git clone https://github.com/dmatth1/quickbloom FOLDER
-//!
 //! seqan's interleaved Bloom filter, of C++: `bank/seqan.cpp`. The environment variable
 //! `SEQAN_ROOT` names a folder whose subfolder `include` has SeqAn's headers (`ci/fetch/seqan.sh`
-//! fetches them), or a checkout of its successor, which needs the headers of cereal (on Debian
-//! `libcereal-dev`):
-//!
-//!     git clone https://github.com/seqan/hibf FOLDER
+//! fetches them).
 
 use std::env;
 use std::fs;
@@ -25,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(has_boost, has_quickbloom, has_seqan)");
+    println!("cargo::rustc-check-cfg=cfg(has_boost, has_seqan)");
     // For the tables: how it was compiled, or why it was not.
-    for (name, built) in [("boost", boost()), ("quickbloom", quickbloom()), ("seqan", seqan())] {
+    for (name, built) in [("boost", boost()), ("seqan", seqan())] {
         if built.is_ok() {
             println!("cargo::rustc-cfg=has_{name}");
         }
@@ -46,36 +38,6 @@ fn boost() -> Result<String, &'static str> {
     compile(build, "peers_boost", &["-march=native"])
 }
 
-fn quickbloom() -> Result<String, &'static str> {
-    println!("cargo::rerun-if-changed=peers/quickbloom.c");
-    println!("cargo::rerun-if-env-changed=QUICKBLOOM_ROOT");
-    let root = env::var_os("QUICKBLOOM_ROOT").ok_or("no checkout (QUICKBLOOM_ROOT)")?;
-    let file = Path::new(&root).join("quickbloom.c");
-    println!("cargo::rerun-if-changed={}", file.display());
-    if !file.is_file() {
-        println!("cargo::warning=QUICKBLOOM_ROOT: {} does not exist", file.display());
-        return Err("no quickbloom.c in QUICKBLOOM_ROOT");
-    }
-    #[cfg(target_arch = "x86_64")]
-    let runs = is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("fma")
-        && is_x86_feature_detected!("aes");
-    #[cfg(not(target_arch = "x86_64"))]
-    let runs = false;
-    if !runs {
-        return Err("the CPU lacks AVX2, BMI2, FMA or AES");
-    }
-    let header = fs::read_to_string(file.with_extension("h")).unwrap_or_default();
-    let version = defined(&header, "QUICKBLOOM_VERSION_STRING").unwrap_or("?");
-    let mut build = cc::Build::new();
-    build.std("c11").include(root).file("peers/quickbloom.c");
-    // Those of its Makefile, and one without which gcc inlines no exported function.
-    let flags = ["-mavx2", "-mbmi2", "-mfma", "-maes", "-fno-semantic-interposition"];
-    let built = compile(build, "peers_quickbloom", &flags)?;
-    Ok(format!("version {}, {built}", version.trim_matches('"')))
-}
-
 fn seqan() -> Result<String, &'static str> {
     println!("cargo::rerun-if-changed=bank/seqan.cpp");
     println!("cargo::rerun-if-env-changed=SEQAN_ROOT");
@@ -84,12 +46,7 @@ fn seqan() -> Result<String, &'static str> {
     let mut build = cc::Build::new();
     build.cpp(true).compiler("g++").std("c++23").define("NDEBUG", None);
     build.include(&include).file("bank/seqan.cpp");
-    if include.join("hibf/version.hpp").is_file() {
-        // What the filter needs of the library.
-        build.define("HIBF", None);
-        let sources = ["interleaved_bloom_filter", "config", "sketch/hyperloglog"];
-        build.files(sources.map(|name| root.join("src").join(name).with_extension("cpp")));
-    } else if !include.join("seqan3/version.hpp").is_file() {
+    if !include.join("seqan3/version.hpp").is_file() {
         println!(
             "cargo::warning=SEQAN_ROOT: {} has no headers of SeqAn",
             include.display()

@@ -209,7 +209,7 @@ fn fill(args: &Args, bytes: usize) -> String {
                 cell.push_str(" | ");
                 continue;
             }
-            let ratios = rounds[0].iter().zip(rounds_of).map(|(fast, own)| fast / own).collect();
+            let ratios = rounds[0].iter().zip(rounds_of).map(|(fast, own)| fast / own);
             write!(cell, " | {:.2} ({:.1}x)", median(rounds_of.clone()), median(ratios)).unwrap();
         }
     }

@@ -540,15 +540,11 @@ fn table(args: &Args, bytes: usize, rate: f64) -> String {
                     let times = peers.map(|(round, _)| round[threads][operation]);
                     times.fold(f64::INFINITY, f64::min)
                 };
-                let ratios = rounds
-                    .iter()
-                    .zip(&own)
-                    .map(|(round, own)| fastest(round) / own)
-                    .collect();
+                let ratios = rounds.iter().zip(&own).map(|(round, own)| fastest(round) / own);
                 write!(
                     table,
                     " | {:>16}",
-                    format!("{:.1} ({:.2}x)", median(own), median(ratios))
+                    format!("{:.1} ({:.2}x)", median(own.iter().copied()), median(ratios))
                 )
                 .unwrap();
             }

@@ -18,17 +18,15 @@
 
 use clap::Parser;
 use lanebloom::Funnel;
-use lanebloom_benches::{BenchArgs, number, parse_size};
+use lanebloom_benches::{BenchArgs, median, number, parse_size, timed};
 use lanebloom_formats::GuavaBloom;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, BufWriter, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
 
 #[derive(Parser)]
 struct Args {
@@ -162,34 +160,13 @@ fn run<K: Key>(filter: &GuavaBloom, work: Work, batch: bool, threads: usize, key
             }
         }
     };
-    let begin = Barrier::new(threads + 1);
-    thread::scope(|scope| {
-        let handles: Vec<_> = keys
-            .chunks(keys.len().div_ceil(threads))
-            .map(|keys| {
-                let (begin, slice) = (&begin, &slice);
-                scope.spawn(move || {
-                    begin.wait();
-                    let start = Instant::now();
-                    let count = slice(keys) as u64;
-                    (count, start, Instant::now())
-                })
-            })
-            .collect();
-        // Read before the threads go on, so that it includes their allocations.
-        let allocated = ALLOCATED.load(Ordering::Relaxed);
-        begin.wait();
-        let runs: Vec<_> = handles.into_iter().map(|handle| handle.join().unwrap()).collect();
-        let bytes = ALLOCATED.load(Ordering::Relaxed) - allocated;
-        // From the first begin to the last end.
-        let start = runs.iter().map(|(_, start, _)| *start).min().unwrap();
-        let end = runs.iter().map(|(_, _, end)| *end).max().unwrap();
-        Run {
-            nanos: (end - start).as_nanos() as f64,
-            count: runs.iter().map(|(count, ..)| count).sum(),
-            bytes,
-        }
-    })
+    let allocated = ALLOCATED.load(Ordering::Relaxed);
+    let (nanos, count) = timed(threads, keys, slice);
+    Run {
+        nanos: nanos * keys.len() as f64,
+        count: count as u64,
+        bytes: ALLOCATED.load(Ordering::Relaxed) - allocated,
+    }
 }
 
 /// A JVM that runs `GuavaPeer.java`, whose first lines say how it is spoken to.
@@ -244,12 +221,6 @@ impl Drop for Guava {
         let _ = self.jvm.kill();
         let _ = self.jvm.wait();
     }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn filled<K: Key>(n: u64, base: u64) -> GuavaBloom {
@@ -340,14 +311,15 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
                     String::new()
                 }
             };
-            // For one thread only: starting and joining the other allocates too.
-            let bytes: u64 = rounds
-                .iter()
-                .flat_map(|(_, ours)| ours)
-                .map(|ours| ours.bytes)
-                .min()
-                .unwrap();
-            assert!(bytes < 4096, "{bytes} bytes were allocated in a run");
+            // Starting a second thread allocates too.
+            let ours_bytes = if threads == 1 {
+                let bytes = rounds.iter().flat_map(|(_, ours)| ours).map(|ours| ours.bytes);
+                let bytes = bytes.min().expect("a round");
+                assert_eq!(bytes, 0, "bytes were allocated in every run");
+                bytes.to_string()
+            } else {
+                String::new()
+            };
             let theirs = guava.as_ref().map_or(("".into(), "".into()), |_| {
                 let of = |f: &dyn Fn(&Run) -> f64| median(rounds.iter().map(|(theirs, _)| f(theirs.as_ref().unwrap())));
                 (
@@ -356,7 +328,7 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
                 )
             });
             let row = format!(
-                "| {:>6} KiB | {:>6} | {:>8} | {threads} | {:>7} | {:>6.1} | {:>6} | {:>6.1} | {:>6} | {:>4} | 0 |",
+                "| {:>6} KiB | {:>6} | {:>8} | {threads} | {:>7} | {:>6.1} | {:>6} | {:>6.1} | {:>6} | {:>4} | {ours_bytes} |",
                 bytes_in_kib(single.memory_bytes()),
                 K::NAME,
                 work.name(),

@@ -1,5 +1,5 @@
-//! Code that the benches share: numbers without a pattern, the machine's name, the command line,
-//! threads that start together, the median.
+//! Code that the benches share: numbers without a pattern, the machine's name, the command line, the
+//! time of work, by threads that start together too, the median.
 
 #[path = "../tests/common/number.rs"]
 mod number;
@@ -7,6 +7,8 @@ mod number;
 pub use number::number;
 
 use lanebloom::internal::{Isa, instruction_sets, tuning_name};
+use std::hint::black_box;
+use std::iter::Sum;
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::time::Instant;
@@ -112,14 +114,28 @@ pub fn machine() -> String {
 }
 
 /// The median of the values.
-pub fn median(mut values: Vec<f64>) -> f64 {
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
+/// ns of `work` for each of its `operations`, and its result.
+pub fn time<R>(operations: usize, work: impl FnOnce() -> R) -> (f64, R) {
+    let start = Instant::now();
+    let result = black_box(work());
+    (start.elapsed().as_nanos() as f64 / operations as f64, result)
+}
+
 /// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to
 /// the last end, and the sum of the results.
-pub fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) -> (f64, usize) {
+pub fn timed<K: Sync, T>(threads: usize, keys: &[K], work: impl Fn(&[K]) -> T + Sync) -> (f64, T)
+where
+    T: Sum + Copy + Send,
+{
+    if threads == 1 {
+        return time(keys.len(), || work(keys));
+    }
     let barrier = Barrier::new(threads);
     let spans: Vec<_> = thread::scope(|scope| {
         let part = |keys| {

@@ -552,6 +552,25 @@ fn traffic(connection: &mut Connection) -> [u64; 2] {
     })
 }
 
+/// The bytes from one look at the traffic to the next, without those of the look.
+fn between(start: [u64; 2], end: [u64; 2], question: [u64; 2]) -> [u64; 2] {
+    [0, 1].map(|way| {
+        (end[way] - start[way])
+            .checked_sub(question[way])
+            .expect("more bytes than the question's")
+    })
+}
+
+/// The bytes of a look at the traffic. The least of several, since a thread that ends may still have
+/// something to say.
+fn question(connection: &mut Connection) -> [u64; 2] {
+    let looks: Vec<[u64; 2]> = (0..5).map(|_| traffic(connection)).collect();
+    [0, 1].map(|way| {
+        let costs = looks.windows(2).map(|looks| looks[1][way] - looks[0][way]);
+        costs.min().expect("five looks")
+    })
+}
+
 fn wire(args: &Args, redis: &Redis) -> String {
     let mut out = format!(
         "\nBytes on the wire per inserted key, a filter for {} keys at 1%, exchanged 10 times a second:\n\n\
@@ -573,9 +592,10 @@ fn wire(args: &Args, redis: &Redis) -> String {
         let (one, other) = (node(redis, &name, filter()), node(redis, &name, filter()));
         let pushes = (args.keys / 2 / each).min(20);
         let (mut pushed, mut pulled) = (0, 0);
-        // The cost of the question itself.
-        let asking = traffic(&mut connection);
-        let asked = traffic(&mut connection);
+        // What the nodes say to each other first.
+        one.sync(PATIENCE).unwrap();
+        other.sync(PATIENCE).unwrap();
+        let question = question(&mut connection);
         let before = one.stats().pushed_bytes;
         for push in 0..pushes {
             let keys: Vec<u64> = (push * each..(push + 1) * each).map(number).collect();
@@ -585,9 +605,8 @@ fn wire(args: &Args, redis: &Redis) -> String {
             let middle = traffic(&mut connection);
             other.sync(PATIENCE).unwrap();
             let end = traffic(&mut connection);
-            let both = |from: [u64; 2], to: [u64; 2]| to[0] - from[0] + to[1] - from[1];
-            pushed += both(start, middle) - both(asking, asked);
-            pulled += both(middle, end) - both(asking, asked);
+            pushed += between(start, middle, question).iter().sum::<u64>();
+            pulled += between(middle, end, question).iter().sum::<u64>();
         }
         assert!(
             **one.filter() == **other.filter(),
@@ -625,7 +644,7 @@ fn comparisons(args: &Args, redis: &Redis) -> String {
             one.sync(PATIENCE).unwrap();
             began.elapsed().as_secs_f64() * 1e3
         });
-        let times = median(times.collect());
+        let times = median(times);
         assert_eq!(one.stats().pushed_bytes, pushed);
         writeln!(out, "| {} KiB | {times:.3} |", size >> 10).unwrap();
     }
@@ -662,11 +681,12 @@ fn idle(args: &Args, redis: &Redis) -> String {
         ("SharedBloom", &(|| one.sync(PATIENCE)) as &dyn Fn() -> _),
         ("SharedWindow, 4 generations", &|| forgetting.sync(PATIENCE)),
     ] {
-        let start = traffic(&mut connection);
-        let asked = traffic(&mut connection);
+        // What the node says first.
         sync().unwrap();
-        let end = traffic(&mut connection);
-        let bytes = [0, 1].map(|way| (end[way] - asked[way]).saturating_sub(asked[way] - start[way]));
+        let question = question(&mut connection);
+        let start = traffic(&mut connection);
+        sync().unwrap();
+        let bytes = between(start, traffic(&mut connection), question);
         writeln!(out, "| {name} | {} | {} |", bytes[0], bytes[1]).unwrap();
     }
     out

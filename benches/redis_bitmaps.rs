@@ -17,7 +17,7 @@
 mod redis_server;
 
 use clap::Parser;
-use lanebloom_benches::BenchArgs;
+use lanebloom_benches::{BenchArgs, median};
 use lanebloom_redis::{LocalBitmap, RedisBitmap};
 use redis_server::{Redis, Server};
 use std::fmt::Write as _;
@@ -120,29 +120,25 @@ fn main() {
 /// time limit and its first key; it returns the number of lookups and their time.
 fn measure(args: &Args, threads: usize, ask: impl Fn(Duration, u64) -> (u64, Duration) + Sync) -> f64 {
     let deadline = Duration::from_secs_f64(args.seconds);
-    let mut rates: Vec<f64> = (0..args.rounds)
-        .map(|round| {
-            let start = Barrier::new(threads);
-            thread::scope(|scope| {
-                let (ask, start) = (&ask, &start);
-                let threads: Vec<_> = (0..threads)
-                    .map(|thread| {
-                        scope.spawn(move || {
-                            start.wait();
-                            ask(deadline, ((round * 16 + thread) as u64) << 32)
-                        })
+    median((0..args.rounds).map(|round| {
+        let start = Barrier::new(threads);
+        thread::scope(|scope| {
+            let (ask, start) = (&ask, &start);
+            let threads: Vec<_> = (0..threads)
+                .map(|thread| {
+                    scope.spawn(move || {
+                        start.wait();
+                        ask(deadline, ((round * 16 + thread) as u64) << 32)
                     })
-                    .collect();
-                let rates = threads.into_iter().map(|thread| {
-                    let (asked, took) = thread.join().unwrap();
-                    asked as f64 / took.as_secs_f64() / 1000.0
-                });
-                rates.sum()
-            })
+                })
+                .collect();
+            let rates = threads.into_iter().map(|thread| {
+                let (asked, took) = thread.join().unwrap();
+                asked as f64 / took.as_secs_f64() / 1000.0
+            });
+            rates.sum()
         })
-        .collect();
-    rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
+    }))
 }
 
 /// The i-th key to ask for: every other one is in the filter.

@@ -117,11 +117,7 @@ fn table(args: &Args, title: &str, ways: &[Way]) -> String {
     let mut table = format!("\n## {title}\n\n| | MiB | GB/s | the first one's time |\n|---|--:|--:|--:|\n");
     for (i, (name, _)) in ways.iter().enumerate() {
         let speed = bytes[i] as f64 / median(seconds[i].clone()) / 1e9;
-        let ratios = seconds[0]
-            .iter()
-            .zip(&seconds[i])
-            .map(|(first, own)| own / first)
-            .collect();
+        let ratios = seconds[0].iter().zip(&seconds[i]).map(|(first, own)| own / first);
         let mebibytes = bytes[i] as f64 / f64::from(1 << 20);
         writeln!(
             table,
@@ -254,7 +250,7 @@ fn open(args: &Args, filters: &Filters) -> String {
             work();
             start.elapsed().as_secs_f64() * 1e6
         });
-        median(times.collect())
+        median(times)
     };
     let mapped = micros(&|| drop(black_box(map(filters))));
     let borrowed = micros(&|| drop(black_box(BloomView::from_bytes(&filters.bytes).unwrap())));
@@ -343,7 +339,7 @@ fn look_up(args: &Args, filters: &Filters) -> String {
     for (i, (name, _)) in ways.iter().enumerate() {
         write!(table, "| {name:25} |").unwrap();
         for (first, own) in nanos[0].iter().zip(&nanos[i]) {
-            let ratios = first.iter().zip(own).map(|(first, own)| own / first).collect();
+            let ratios = first.iter().zip(own).map(|(first, own)| own / first);
             write!(table, " {:.2} ({:.2}x) |", median(own.clone()), median(ratios)).unwrap();
         }
         table.push('\n');

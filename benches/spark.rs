@@ -17,12 +17,11 @@
 //! round were never used before. Every answer is counted and compared.
 
 use clap::Parser;
-use lanebloom_benches::{BenchArgs, number};
+use lanebloom_benches::{BenchArgs, median, number, time};
 use lanebloom_formats::spark::{SparkBloom, SparkKey, Version};
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
 
 #[derive(Parser)]
 struct Args {
@@ -105,23 +104,24 @@ struct Run {
 
 fn run<K: Key>(filter: &mut SparkBloom, work: Work, way: Way, keys: &[K]) -> Run {
     let mut found = [false; BATCH];
-    let start = Instant::now();
     let batches = keys.chunks(BATCH);
-    let count: usize = match (work, way) {
-        (Work::Put, Way::Single) => keys.iter().filter(|key| filter.insert(*key)).count(),
-        (Work::Put, Way::Batch) => batches.map(|keys| filter.insert_batch(keys)).sum(),
-        (Work::Put, Way::Mut) => batches.map(|keys| filter.insert_batch_mut(keys)).sum(),
-        (_, Way::Single) => keys.iter().filter(|key| filter.contains(*key)).count(),
-        (..) => batches
-            .map(|keys| {
-                let found = &mut found[..keys.len()];
-                filter.contains_batch(keys, found);
-                found.iter().filter(|&&found| found).count()
-            })
-            .sum(),
-    };
+    let (nanos, count) = time(1, || -> usize {
+        match (work, way) {
+            (Work::Put, Way::Single) => keys.iter().filter(|key| filter.insert(*key)).count(),
+            (Work::Put, Way::Batch) => batches.map(|keys| filter.insert_batch(keys)).sum(),
+            (Work::Put, Way::Mut) => batches.map(|keys| filter.insert_batch_mut(keys)).sum(),
+            (_, Way::Single) => keys.iter().filter(|key| filter.contains(*key)).count(),
+            (..) => batches
+                .map(|keys| {
+                    let found = &mut found[..keys.len()];
+                    filter.contains_batch(keys, found);
+                    found.iter().filter(|&&found| found).count()
+                })
+                .sum(),
+        }
+    });
     Run {
-        nanos: start.elapsed().as_nanos() as f64,
+        nanos,
         count: count as u64,
     }
 }
@@ -173,12 +173,6 @@ impl Drop for Spark {
         let _ = self.jvm.kill();
         let _ = self.jvm.wait();
     }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn table<K: Key>(args: &Args, version: Version) {

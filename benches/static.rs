@@ -14,11 +14,9 @@
 use clap::Parser;
 use dsi_progress_logger::no_logging;
 use lanebloom::{ConcurrentBloom, Prehashed, StaticFilter};
-use lanebloom_benches::{BenchArgs, machine, median, number};
+use lanebloom_benches::{BenchArgs, machine, median, number, time};
 use mem_dbg::{MemSize, SizeFlags};
 use std::fmt::Write as _;
-use std::hint::black_box;
-use std::time::Instant;
 use sux::dict::VFilter;
 use sux::func::VBuilder;
 use xorf::Filter as _;
@@ -68,12 +66,6 @@ impl Measured {
     }
 }
 
-fn timed<T>(keys: usize, work: impl FnOnce() -> T) -> (f64, T) {
-    let begin = Instant::now();
-    let result = black_box(work());
-    (begin.elapsed().as_secs_f64() * 1e9 / keys as f64, result)
-}
-
 fn count(keys: &[u64], contains: impl Fn(u64) -> bool) -> usize {
     keys.iter().filter(|&&key| contains(key)).count()
 }
@@ -104,14 +96,14 @@ impl Lookups<'_> {
     }
 
     fn single(&self, measured: &mut Measured, contains: impl Fn(u64) -> bool) {
-        let (time, found) = timed(self.asked.len(), || count(self.asked, contains));
-        measured.single.push(time);
+        let (ns, found) = time(self.asked.len(), || count(self.asked, contains));
+        measured.single.push(ns);
         self.check(measured, found);
     }
 
     fn batch(&self, measured: &mut Measured, contains: impl Fn(&[u64], &mut [bool])) {
         let mut flags = [false; BATCH];
-        let (time, found) = timed(self.asked.len(), || {
+        let (ns, found) = time(self.asked.len(), || {
             let batch = |keys: &[u64]| {
                 let flags = &mut flags[..keys.len()];
                 contains(keys, flags);
@@ -119,7 +111,7 @@ impl Lookups<'_> {
             };
             self.asked.chunks(BATCH).map(batch).sum()
         });
-        measured.batch.push(time);
+        measured.batch.push(ns);
         self.check(measured, found);
     }
 }
@@ -129,10 +121,10 @@ fn ours(keys: &[u64], lookups: &Lookups<'_>, cells: usize, measured: &mut Measur
         .hasher(Prehashed)
         .fingerprint_bits(lookups.bits as usize)
         .cells_per_key(cells);
-    let (time, filter) = timed(keys.len(), || builder.clone().build_from_hashes(keys).unwrap());
-    measured.build.push(time);
-    let (time, two) = timed(keys.len(), || builder.par_build_from_hashes(keys).unwrap());
-    measured.build_2.push(time);
+    let (ns, filter) = time(keys.len(), || builder.clone().build_from_hashes(keys).unwrap());
+    measured.build.push(ns);
+    let (ns, two) = time(keys.len(), || builder.par_build_from_hashes(keys).unwrap());
+    measured.build_2.push(ns);
     drop(two);
     measured.bits_per_key = filter.bits_per_key();
     lookups.single(measured, |hash| filter.contains_hash(hash));
@@ -143,18 +135,18 @@ fn bloom(keys: &[u64], lookups: &Lookups<'_>, measured: &mut Measured) {
     let rate = 1.0 / f64::from(2u32.pow(lookups.bits));
     let builder = ConcurrentBloom::builder().hasher(Prehashed).expected_keys(keys.len());
     let builder = builder.false_positive_rate(rate);
-    let (time, filter) = timed(keys.len(), || {
+    let (ns, filter) = time(keys.len(), || {
         let filter = builder.clone().build().unwrap();
         filter.insert_hashes(keys);
         filter
     });
-    measured.build.push(time);
-    let (time, two) = timed(keys.len(), || {
+    measured.build.push(ns);
+    let (ns, two) = time(keys.len(), || {
         let filter = builder.build().unwrap();
         filter.par_insert_hashes(keys);
         filter
     });
-    measured.build_2.push(time);
+    measured.build_2.push(ns);
     drop(two);
     measured.bits_per_key = filter.bits_per_key();
     lookups.single(measured, |hash| filter.contains_hash(hash));
@@ -164,8 +156,8 @@ fn bloom(keys: &[u64], lookups: &Lookups<'_>, measured: &mut Measured) {
 macro_rules! xorf {
     ($name:ident, $filter:ident) => {
         fn $name(keys: &[u64], lookups: &Lookups<'_>, measured: &mut Measured) {
-            let (time, filter) = timed(keys.len(), || xorf::$filter::try_from(keys).unwrap());
-            measured.build.push(time);
+            let (ns, filter) = time(keys.len(), || xorf::$filter::try_from(keys).unwrap());
+            measured.build.push(ns);
             let bytes = size_of_val(&filter.fingerprints[..]);
             measured.bits_per_key = 8.0 * bytes as f64 / keys.len() as f64;
             lookups.single(measured, |key| filter.contains(&key));
@@ -189,10 +181,10 @@ macro_rules! sux {
                     .unwrap();
                 pool.install(|| Filter::try_par_new_with_builder(keys, builder, no_logging![]).unwrap())
             };
-            let (time, filter) = timed(keys.len(), || build(1));
-            measured.build.push(time);
-            let (time, two) = timed(keys.len(), || build(2));
-            measured.build_2.push(time);
+            let (ns, filter) = time(keys.len(), || build(1));
+            measured.build.push(ns);
+            let (ns, two) = time(keys.len(), || build(2));
+            measured.build_2.push(ns);
             drop(two);
             measured.bits_per_key = 8.0 * filter.mem_size(SizeFlags::default()) as f64 / keys.len() as f64;
             lookups.single(measured, |key| filter.contains(key));

@@ -164,7 +164,7 @@ fn lookups(keys: &Keys, threads: usize, find: impl Fn(&[u64]) -> usize + Sync) -
 /// Inserts keys that the filter has, the same few in every thread.
 fn hot(keys: &Keys, threads: usize, insert: impl Fn(&[u64]) -> usize + Sync) -> f64 {
     let times: Vec<u64> = (0..(WORK / HOT).next_multiple_of(threads) as u64).collect();
-    let (nanos, new) = timed(threads, &times, |times| {
+    let (nanos, new): (_, usize) = timed(threads, &times, |times| {
         times.iter().map(|_| insert(&keys.new[..HOT])).sum()
     });
     assert_eq!(new, 0);

@@ -33,12 +33,11 @@ use lanebloom::bank::columns;
 use lanebloom::codec::{Content, SnapshotHeader};
 use lanebloom::internal::Hint;
 use lanebloom::{BloomView, ConcurrentBloom, FilterBank};
-use lanebloom_benches::{BenchArgs, machine, median, number};
+use lanebloom_benches::{BenchArgs, machine, median, number, time};
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
 
 #[derive(Parser)]
 struct Args {
@@ -59,13 +58,6 @@ struct Args {
     only_banks: bool,
     #[command(flatten)]
     bench: BenchArgs,
-}
-
-/// Nanoseconds of `work` for each of `operations`.
-fn time<R>(operations: usize, work: impl FnOnce() -> R) -> (f64, R) {
-    let start = Instant::now();
-    let result = black_box(work());
-    (start.elapsed().as_nanos() as f64 / operations as f64, result)
 }
 
 /// The hash of key `key` of a filter.

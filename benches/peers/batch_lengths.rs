@@ -2,9 +2,9 @@
 
 use crate::contestants::{BATCH, Ours, count};
 use crate::features::{Library, features};
-use crate::{Args, Lookups, fill, missing, timed};
+use crate::{Args, Lookups, fill, missing};
 use lanebloom::ConcurrentBloom;
-use lanebloom_benches::median;
+use lanebloom_benches::{median, timed};
 
 /// Divide `BATCH`.
 const LENGTHS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 256, 1024];
@@ -40,16 +40,7 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
         fill(n, |all| boost.insert_bulk(all));
         boost
     };
-    #[cfg(has_quickbloom)]
-    let quickbloom = {
-        let mut quickbloom = crate::quickbloom::Filter::new(n, args.rate);
-        fill(n, |all| quickbloom.insert_bulk(all));
-        quickbloom
-    };
-    #[cfg_attr(
-        not(any(has_boost, has_quickbloom)),
-        expect(unused_mut, reason = "Boost and quickbloom add rows")
-    )]
+    #[cfg_attr(not(has_boost), expect(unused_mut, reason = "Boost adds a row"))]
     let mut rows = our_rows(&hashes, &keys, &lookups);
     #[cfg(has_boost)]
     if crate::boost::has_bulk() {
@@ -61,17 +52,6 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
             batch: Box::new(|hashes, length| boost.contains_bulk(hashes, length)),
         });
     }
-    #[cfg(has_quickbloom)]
-    rows.push(Row {
-        name: quickbloom.name("contains_prehash"),
-        library: Library::Quickbloom,
-        keys: &lookups.mixed,
-        single: Box::new(|hashes| quickbloom.contains(hashes)),
-        batch: Box::new(|hashes, length| {
-            let part = |hashes| quickbloom.contains_bulk(hashes);
-            hashes.chunks_exact(length).map(part).sum()
-        }),
-    });
 
     let mut table = format!(
         "\n## {} KiB, {n} keys at {}, by the length of the batch\n\n\

@@ -5,6 +5,7 @@ use crate::features::Library;
 use fastbloom::AtomicBloomFilter;
 use lanebloom::ConcurrentBloom;
 use lanebloom::internal::Isa;
+use lanebloom_formats::SplitBlockBloom;
 use std::hash::BuildHasher;
 use std::sync::RwLock;
 
@@ -23,7 +24,7 @@ pub(crate) trait Peer<K = u64>: Send + Sync {
     fn writers(&self) -> usize {
         usize::MAX
     }
-    /// Whether it was sized for the rate and keeps it.
+    /// Whether it is a filter: sized for the rate, which it keeps.
     fn keeps_rate(&self) -> bool {
         true
     }
@@ -141,7 +142,16 @@ impl<S: BuildHasher + Send + Sync> Peer for Fast<S> {
 }
 
 /// Not atomic: one thread inserts, any number look up afterwards.
-pub(crate) struct Sbbf(pub(crate) RwLock<sbbf_rs_safe::Filter>);
+pub(crate) struct Sbbf(RwLock<sbbf_rs_safe::Filter>);
+
+impl Sbbf {
+    pub(crate) fn new(keys: usize, rate: f64) -> Self {
+        // It takes no rate, but whole bits per key: the least that reach the rate, by the formula of
+        // such blocks, to which its documentation points.
+        let bytes = SplitBlockBloom::with_capacity(keys, rate).unwrap().memory_bytes();
+        Self(RwLock::new(sbbf_rs_safe::Filter::new((8 * bytes).div_ceil(keys), keys)))
+    }
+}
 
 impl Peer for Sbbf {
     fn name(&self) -> String {
@@ -167,15 +177,21 @@ impl Peer for Sbbf {
     fn writers(&self) -> usize {
         1
     }
-    /// It takes whole bits per key.
-    fn keeps_rate(&self) -> bool {
-        false
-    }
 }
 
 /// A lock around the filter, taken for every key, as a service does with a filter that is not
 /// concurrent.
-pub(crate) struct Locked(pub(crate) RwLock<bloomfilter::Bloom<u64>>);
+pub(crate) struct Locked(RwLock<bloomfilter::Bloom<u64>>);
+
+impl Locked {
+    pub(crate) fn new(keys: usize, rate: f64) -> Self {
+        // Each half of the seed is the key of one of its two hashes, so they must differ: with equal
+        // halves all bits of a key follow from one hash, and 3.7% are found where 1% was requested.
+        let seed = std::array::from_fn(|i| i as u8);
+        let filter = bloomfilter::Bloom::new_for_fp_rate_with_seed(keys, rate, &seed);
+        Self(RwLock::new(filter.unwrap()))
+    }
+}
 
 impl Peer for Locked {
     fn name(&self) -> String {
@@ -196,10 +212,6 @@ impl Peer for Locked {
     fn bytes(&self) -> usize {
         self.0.read().unwrap().as_slice().len()
     }
-    /// 3.7% where 1% was asked for.
-    fn keeps_rate(&self) -> bool {
-        false
-    }
 }
 
 /// The limit of a filter: loads a word of each key's line, prefetched if that is faster, and
@@ -212,23 +224,26 @@ pub(crate) struct Line([u64; 8]);
 
 impl Touch {
     pub(crate) fn new(bytes: usize) -> Self {
-        let mut lines = Vec::with_capacity(bytes / 64);
-        // In huge pages, like our filters.
-        #[cfg(target_os = "linux")]
-        if bytes >= 4 << 20 {
-            const PAGE: usize = 64 << 10;
-            let start = lines.as_mut_ptr() as usize;
-            let from = start.next_multiple_of(PAGE);
-            let len = (start + bytes - from) / PAGE * PAGE;
-            let advice = rustix::mm::Advice::LinuxHugepage;
-            // SAFETY: whole pages of the vector's memory; the advice does not change their
-            // contents.
-            let _ = unsafe { rustix::mm::madvise(from as *mut _, len, advice) };
-        }
-        // Written, so that it is memory of its own and not the one page of zeros.
-        lines.resize(bytes / 64, Line([1; 8]));
-        Self(lines)
+        Self(in_huge_pages(bytes / 64, Line([1; 8])))
     }
+}
+
+/// So many copies, in huge pages, like our filters.
+pub(crate) fn in_huge_pages<T: Clone>(count: usize, one: T) -> Vec<T> {
+    let mut all = Vec::with_capacity(count);
+    #[cfg(target_os = "linux")]
+    if count * size_of::<T>() >= 4 << 20 {
+        const PAGE: usize = 64 << 10;
+        let start = all.as_mut_ptr() as usize;
+        let from = start.next_multiple_of(PAGE);
+        let len = (start + count * size_of::<T>() - from) / PAGE * PAGE;
+        let advice = rustix::mm::Advice::LinuxHugepage;
+        // SAFETY: whole pages of the vector's memory; the advice does not change their contents.
+        let _ = unsafe { rustix::mm::madvise(from as *mut _, len, advice) };
+    }
+    // Written, so that it is memory of its own and not the one page of zeros.
+    all.resize(count, one);
+    all
 }
 
 impl Peer for Touch {

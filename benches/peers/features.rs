@@ -14,8 +14,6 @@ pub(crate) enum Library {
     Fastmurmur3,
     #[cfg(has_boost)]
     Boost,
-    #[cfg(has_quickbloom)]
-    Quickbloom,
 }
 
 impl Library {
@@ -29,8 +27,6 @@ impl Library {
             Self::Fastmurmur3 => "fastmurmur3",
             #[cfg(has_boost)]
             Self::Boost => "Boost.Bloom",
-            #[cfg(has_quickbloom)]
-            Self::Quickbloom => "quickbloom",
         }
     }
 
@@ -41,8 +37,6 @@ impl Library {
             Self::Fastbloom | Self::Bloomfilter | Self::GrowableBloom | Self::Fastmurmur3 => rustc(),
             #[cfg(has_boost)]
             Self::Boost => env!("BUILD_OF_BOOST").into(),
-            #[cfg(has_quickbloom)]
-            Self::Quickbloom => concat!(env!("BUILD_OF_QUICKBLOOM"), ", as a library unless a row says inlined").into(),
         }
     }
 }

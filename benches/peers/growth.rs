@@ -2,10 +2,10 @@
 
 use crate::contestants::{BATCH, Ours, Peer, count};
 use crate::features::{Library, features};
-use crate::{Args, Group, STRANGERS, timed, warm};
+use crate::{Args, Group, STRANGERS, warm};
 use growable_bloom_filter::{GrowableBloom, GrowableBloomBuilder};
 use lanebloom::{ConcurrentBloom, ScalableBloom};
-use lanebloom_benches::number;
+use lanebloom_benches::{number, timed};
 use std::fmt::Write as _;
 use std::sync::RwLock;
 

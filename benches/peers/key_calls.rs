@@ -5,8 +5,6 @@ use crate::boost::{Boost, BoostPeer};
 use crate::contestants::Peer;
 use crate::features::Library;
 use crate::keys::Key;
-#[cfg(has_quickbloom)]
-use crate::quickbloom;
 use crate::{Args, Group, Table, one_group};
 use fastbloom::AtomicBloomFilter;
 use lanebloom::{ConcurrentBloom, FastHash, KeyHasher, Murmur3, SipHash13};
@@ -79,10 +77,7 @@ pub(crate) fn key_calls<K: Key>(args: &Args, bytes: usize) -> String {
     let murmur3 = ours(args, bytes, Murmur3::default());
     let n = murmur3.expected_keys();
     let fast = || AtomicBloomFilter::with_false_pos(args.rate);
-    #[cfg_attr(
-        not(any(has_boost, has_quickbloom)),
-        expect(unused_mut, reason = "Boost and quickbloom add rows")
-    )]
+    #[cfg_attr(not(has_boost), expect(unused_mut, reason = "Boost adds a row"))]
     let mut peers: Vec<Box<dyn Peer<K>>> = vec![
         Box::new(Fast {
             filter: fast()
@@ -113,8 +108,6 @@ pub(crate) fn key_calls<K: Key>(args: &Args, bytes: usize) -> String {
     ];
     #[cfg(has_boost)]
     peers.push(Box::new(BoostPeer::new(Boost::<K>::keys(n, args.rate), false)));
-    #[cfg(has_quickbloom)]
-    peers.push(Box::new(quickbloom::OfKeys::new(n, args.rate)));
     let group = Group { peers, reference: 0 };
     one_group(args, bytes, Table::KeyCalls, group, n)
 }

@@ -1,11 +1,7 @@
 //! The keys of single calls, of types that every contestant hashes.
 
 use lanebloom::Funnel;
-#[cfg(has_quickbloom)]
-use std::ffi::c_void;
 use std::hash::Hash;
-#[cfg(has_quickbloom)]
-use std::ptr;
 
 /// What a filter takes, as in `boost.cpp`.
 #[cfg(has_boost)]
@@ -31,9 +27,6 @@ pub(crate) trait Key: Copy + Send + Sync + 'static {
     /// The key of a number: other numbers have other keys.
     fn of(number: u64) -> Self;
     fn passed(&self) -> &Self::Passed;
-    /// Where its bytes are, and how many.
-    #[cfg(has_quickbloom)]
-    fn bytes(&self) -> (*const c_void, usize);
 }
 
 impl Key for u64 {
@@ -47,10 +40,6 @@ impl Key for u64 {
     fn passed(&self) -> &u64 {
         self
     }
-    #[cfg(has_quickbloom)]
-    fn bytes(&self) -> (*const c_void, usize) {
-        (ptr::from_ref(self).cast(), size_of::<Self>())
-    }
 }
 
 impl Key for [u8; 16] {
@@ -63,10 +52,6 @@ impl Key for [u8; 16] {
     }
     fn passed(&self) -> &Self {
         self
-    }
-    #[cfg(has_quickbloom)]
-    fn bytes(&self) -> (*const c_void, usize) {
-        (self.as_ptr().cast(), self.len())
     }
 }
 
@@ -99,9 +84,5 @@ impl Key for Text {
     fn passed(&self) -> &str {
         // SAFETY: `of` makes the length and the letters, which are ASCII.
         unsafe { str::from_utf8_unchecked(self.bytes.get_unchecked(..self.len)) }
-    }
-    #[cfg(has_quickbloom)]
-    fn bytes(&self) -> (*const c_void, usize) {
-        (self.bytes.as_ptr().cast(), self.len)
     }
 }

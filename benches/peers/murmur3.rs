@@ -72,11 +72,7 @@ fn hashing_row<K: Funnel>(args: &Args, name: &str, keys: &[K], peer: impl Fn(&K)
     let reference = times.last().expect("fastmurmur3's").clone();
     let mut row = format!("| {name}");
     for times in times {
-        let ratios = times
-            .iter()
-            .zip(&reference)
-            .map(|(own, reference)| reference / own)
-            .collect();
+        let ratios = times.iter().zip(&reference).map(|(own, reference)| reference / own);
         write!(row, " | {:.2} ({:.2}x)", median(times.clone()), median(ratios)).unwrap();
     }
     row + " |\n"
