@@ -71,30 +71,25 @@ impl Blocks {
     /// Returns how many were new.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     fn insert(&mut self, hashes: &[u64]) -> usize {
-        let mut new = 0;
-        for &hash in hashes {
-            let block = self.block(hash).cast_mut();
-            let bits = bits(hash);
+        each_four(hashes, |hash| {
+            let (block, bits) = (self.block(hash).cast_mut(), bits(hash));
             // SAFETY: a block of the vector, and `&mut` keeps others away.
             unsafe {
                 let words = _mm256_load_si256(block);
-                new += usize::from(_mm256_testc_si256(words, bits) == 0);
                 _mm256_store_si256(block, _mm256_or_si256(words, bits));
+                _mm256_testc_si256(words, bits) == 0
             }
-        }
-        new
+        })
     }
 
     /// Returns how many are found.
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     fn contains(&self, hashes: &[u64]) -> usize {
-        let mut found = 0;
-        for &hash in hashes {
+        each_four(hashes, |hash| {
             // SAFETY: a block of the vector.
             let words = unsafe { _mm256_load_si256(self.block(hash)) };
-            found += _mm256_testc_si256(words, bits(hash)) as usize;
-        }
-        found
+            _mm256_testc_si256(words, bits(hash)) == 1
+        })
     }
 
     #[inline(always)]
@@ -102,6 +97,19 @@ impl Blocks {
         let index = ((u128::from(hash) * self.0.len() as u128) >> 64) as usize;
         self.0.as_ptr().wrapping_add(index)
     }
+}
+
+/// How many hashes pass. Unrolled: a loop over single ones took 0.56 or 0.93 ns per lookup, as it
+/// happened to lie in the code's lines, and takes 0.6 so (Zen 5, 32 KiB).
+#[inline(always)]
+fn each_four(hashes: &[u64], mut test: impl FnMut(u64) -> bool) -> usize {
+    let (fours, rest) = hashes.as_chunks::<4>();
+    let mut passed = 0;
+    for four in fours {
+        four.iter().for_each(|&hash| passed += usize::from(test(hash)));
+    }
+    rest.iter().for_each(|&hash| passed += usize::from(test(hash)));
+    passed
 }
 
 /// The bits of a hash in its block.

@@ -230,15 +230,15 @@
 //!   kept a map of the changed regions, that would save most of the comparison. But a batch would
 //!   have to find out which of its keys changed the filter, and a bulk insert cannot.)
 //! - On the wire: 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB)
-//!   that is pushed, and some 400 for every interval. From 1024 new bits in a chunk on, all of the
+//!   that is pushed, and some 360 for every interval. From 1024 new bits in a chunk on, all of the
 //!   chunk travels. The table shows the cost of a key that one node pushes and one other node
 //!   pulls, in a filter for a million keys at 1%, exchanged 10 times a second (`cargo bench --bench
 //!   redis --features redis`):
 //!
 //!   | keys a second | 10 | 100 | 1000 | 10,000 | 100,000 | 1,000,000 |
 //!   |---|--:|--:|--:|--:|--:|--:|
-//!   | bytes pushed, per key | 356 | 69 | 34 | 16 | 12 | 13 |
-//!   | bytes pulled, per key | 372 | 54 | 20 | 13 | 11 | 13 |
+//!   | bytes pushed, per key | 442 | 77 | 35 | 17 | 12 | 13 |
+//!   | bytes pulled, per key | 459 | 62 | 21 | 13 | 11 | 13 |
 //! - The server's time: about a microsecond for every bit, 20 for every whole chunk. One server
 //!   holds all of a set.
 //!
