@@ -146,10 +146,14 @@ pub(crate) struct Sbbf(RwLock<sbbf_rs_safe::Filter>);
 
 impl Sbbf {
     pub(crate) fn new(keys: usize, rate: f64) -> Self {
+        Self(RwLock::new(Self::filter(keys, rate)))
+    }
+
+    pub(crate) fn filter(keys: usize, rate: f64) -> sbbf_rs_safe::Filter {
         // It takes no rate, but whole bits per key: the least that reach the rate, by the formula of
         // such blocks, to which its documentation points.
         let bytes = SplitBlockBloom::with_capacity(keys, rate).unwrap().memory_bytes();
-        Self(RwLock::new(sbbf_rs_safe::Filter::new((8 * bytes).div_ceil(keys), keys)))
+        sbbf_rs_safe::Filter::new((8 * bytes).div_ceil(keys), keys)
     }
 }
 
@@ -185,11 +189,14 @@ pub(crate) struct Locked(RwLock<bloomfilter::Bloom<u64>>);
 
 impl Locked {
     pub(crate) fn new(keys: usize, rate: f64) -> Self {
+        Self(RwLock::new(Self::filter(keys, rate)))
+    }
+
+    pub(crate) fn filter(keys: usize, rate: f64) -> bloomfilter::Bloom<u64> {
         // Each half of the seed is the key of one of its two hashes, so they must differ: with equal
         // halves all bits of a key follow from one hash, and 3.7% are found where 1% was requested.
         let seed = std::array::from_fn(|i| i as u8);
-        let filter = bloomfilter::Bloom::new_for_fp_rate_with_seed(keys, rate, &seed);
-        Self(RwLock::new(filter.unwrap()))
+        bloomfilter::Bloom::new_for_fp_rate_with_seed(keys, rate, &seed).unwrap()
     }
 }
 

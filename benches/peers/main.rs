@@ -34,6 +34,7 @@ mod growth;
 mod key_calls;
 mod keys;
 mod murmur3;
+mod rates;
 #[cfg(target_arch = "x86_64")]
 mod yardstick;
 
@@ -93,6 +94,8 @@ enum Table {
     HotKeys,
     /// Hashing by Murmur3.
     Murmur3,
+    /// Measured rates and lost keys at the planned number of keys: docs/PEERS.md.
+    Rates,
 }
 
 impl Args {
@@ -311,6 +314,9 @@ fn main() {
     }
     if wanted(Table::Murmur3) {
         publish(murmur3::hashing(&args));
+    }
+    if wanted(Table::Rates) {
+        publish(rates::rates(&args));
     }
 }
 
