@@ -111,7 +111,7 @@ fn main() {
     out += &refused(&args, &redis);
     if !args.sets {
         out += &comparisons(&args, &redis);
-        // Bytes are counted on a server that nobody else uses: a node that was closed may still push.
+        // Bytes are counted on a server that nobody else uses: a closed node may still push.
         let quiet = Server::default().start().expect("a second server");
         out += &wire(&args, &quiet);
         out += &idle(&args, &quiet);

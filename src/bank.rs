@@ -78,8 +78,9 @@
 //! | 8,192 (502 MiB) | 323,000 | 132,000 | 138,000 | 712 | 378 |
 //!
 //! The machine was noisy: some figures are ranges. While another thread inserts, a key of a batch
-//! takes 30 to 43, 36 to 49 and 725 ns. seqan's interleaved Bloom filter takes 43 to 87, 208 to 354
-//! and 965 ns by single calls, and has no batches. With 64 filters it is often the faster one.
+//! takes 30 to 43, 36 to 49 and 725 ns. seqan's interleaved Bloom filter (hibf 1.0.0-rc.1) takes
+//! 43 to 87, 208 to 354 and 965 ns by single calls, and has no batches. With 64 filters it is often
+//! the faster one.
 //!
 //! To insert a new key takes 62 to 370 ns with 64 columns (31 to 34 in batches) and 225 to 480 ns
 //! with 1,024; into a `ConcurrentBloom` it takes 8.5 ns. [`push`](FilterBank::push) takes 1.6 to

@@ -1,7 +1,7 @@
-// seqan's interleaved Bloom filter, for the bench `bank`. Calls take whole slices of hashes, so that
-// the calls are inlined into their loop, as far as the library's are in C++.
+// seqan's interleaved Bloom filter, for the bench `bank`. Calls take whole slices of hashes, so
+// that the calls are inlined into their loop, as far as the library's are in C++.
 
-// SeqAn says that the one of its library hibf replaces it, which Debian does not have.
+// SeqAn says that the filter of its library hibf replaces this one. Debian has no package of that.
 #define SEQAN3_DISABLE_DEPRECATED_WARNINGS
 #include <seqan3/search/dream_index/interleaved_bloom_filter.hpp>
 #include <seqan3/version.hpp>

@@ -150,8 +150,8 @@ impl Sbbf {
     }
 
     pub(crate) fn filter(keys: usize, rate: f64) -> sbbf_rs_safe::Filter {
-        // It takes no rate, but whole bits per key: the least that reach the rate, by the formula of
-        // such blocks, to which its documentation points.
+        // It takes no rate, but whole bits per key: the least that reach the rate, by the formula
+        // of such blocks, to which its documentation points.
         let bytes = SplitBlockBloom::with_capacity(keys, rate).unwrap().memory_bytes();
         sbbf_rs_safe::Filter::new((8 * bytes).div_ceil(keys), keys)
     }
@@ -193,8 +193,9 @@ impl Locked {
     }
 
     pub(crate) fn filter(keys: usize, rate: f64) -> bloomfilter::Bloom<u64> {
-        // Each half of the seed is the key of one of its two hashes, so they must differ: with equal
-        // halves all bits of a key follow from one hash, and 3.7% are found where 1% was requested.
+        // Each half of the seed is the key of one of its two hashes, so they must differ: with
+        // equal halves all bits of a key follow from one hash, and 3.7% of absent keys are found
+        // where 1% was requested.
         let seed = std::array::from_fn(|i| i as u8);
         bloomfilter::Bloom::new_for_fp_rate_with_seed(keys, rate, &seed).unwrap()
     }

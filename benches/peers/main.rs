@@ -14,7 +14,8 @@
 //!     BOOST_ROOT=$(ci/fetch/boost.sh) cargo bench --bench peers
 //!
 //! Every contestant is set up as its documentation says, for the same keys and rate, and the bench
-//! checks the rate. Contestants in parentheses are no library's: they show how fast a filter can be.
+//! checks the rate. Contestants in parentheses are not libraries: they show how fast a filter can
+//! be.
 //!
 //! How it measures: all contestants of a group hold the same keys. A round lets each of them do the
 //! same work once, in turn; the table shows the median of the rounds in ns per key, and the median

@@ -1,5 +1,5 @@
-//! The measured rate and the lost keys of ours and of other crates' filters, which hold as many keys
-//! as they are planned for. `docs/PEERS.md` has the table.
+//! The measured rate and the lost keys of ours and of other crates' filters, which hold as many
+//! keys as they are planned for. `docs/PEERS.md` has the table.
 //!
 //! A filter is made as its documentation says, with its default hasher, and gets `u64` keys. Two
 //! sets of keys: consecutive numbers, then others that follow them; and numbers without a pattern.

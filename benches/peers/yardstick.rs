@@ -1,12 +1,13 @@
 //! The yardstick of single calls: a split block without atomic operations, for x86-64 with AVX2.
 //!
-//! A key's block is one of 32 bytes, and the key sets one bit in each of its eight words of 32 bits.
-//! The block is the high half of the hash times the number of blocks. The bit of word `i` is the top
-//! five bits of byte `7 - i` of the hash's product with [`M`]. The loops are compiled for AVX2, and
-//! the calls are inlined into them. So this is the time that a filter with blocks of half a line can
-//! have, if no other thread inserts meanwhile. (On a Zen 4 lookups took 1.02 times as long as those of
-//! quickbloom b08c691 at 32 KiB, a C library, inlined too, and 1.07 to 1.11 times at 512 KiB to 64
-//! MiB.)
+//! A key's block is one of 32 bytes, and the key sets one bit in each of its eight words of 32
+//! bits. The block is the high half of the product of the hash and the number of blocks. The bit
+//! of word `i` is the top five bits of byte `7 - i` of the product of the hash and [`M`]. The loops
+//! are compiled for AVX2, and the calls are inlined into them. So this is the time that a filter
+//! with blocks of half a line can have, if no other thread inserts meanwhile.
+//!
+//! On a Zen 4 lookups took 1.02 times as long as those of quickbloom b08c691 at 32 KiB, and 1.07 to
+//! 1.11 times at 512 KiB to 64 MiB. (It is a C library, whose calls were inlined too.)
 
 use crate::contestants::{Peer, in_huge_pages};
 use crate::features::Library;
