@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prints the tables of PyPI and npm of docs/PEERS.md, measured anew. The page's rows name the
 # packages and their versions, which are installed in a temporary folder. Fails if the measured rows
-# are not those of the page. About 10 minutes. Needs Python 3.10 with pip and venv, node with npm, a C
-# compiler.
+# are not those of the page. About 10 minutes. Needs Python 3.10 with pip and venv, node with npm,
+# and a C compiler.
 #
 #   benches/rates/run.sh
 set -euo pipefail
