@@ -4,9 +4,9 @@
 # Package: cjrh-scalable-cuckoo-filter 0.3.2 (PyPI; module scf).
 #
 # A filter for 100,000 keys at 1% has room for 131,072 fingerprints. One expects that 100,000 texts
-# fit, whatever they are, since a filter sees hashes of them. "user:0" to "user:99999" fit: 14.5 bits
-# per key. "order/0" to "order/99999" do not: at 43% of the room the filter triples, to 46 bits per
-# key. It does so in each run.
+# fit, whatever they are, since a filter sees hashes of them. "user:0" to "user:99999" fit: 14.5
+# bits per key. "order/0" to "order/99999" do not: at 43% of the room the filter triples, to 46 bits
+# per key. It does so in each run.
 #
 # Output seen:
 #   user:0 ...: 14.5 bits per key, never grew
