@@ -5,8 +5,9 @@
 //!     cargo bench --bench guava -- --record FILE      # the table into benches/FILE too
 //!     cargo bench --bench guava -- --test             # a tiny size, to see that it runs
 //!
-//! Needs `java` and Guava (Debian's `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its class
-//! path). Without them the bench measures our side alone, and says so.
+//! Needs `java` and Guava: the one that `ci/fetch/spark.sh` fetches, or else Debian's
+//! `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its class path. Without them the bench measures
+//! our side alone, and says so.
 //!
 //! How it measures: there is one JVM for each size and type of keys. It warms up before the bench
 //! asks it. It has the same filter, read from a file that we wrote. Filters are for a rate of 1%.
@@ -178,12 +179,11 @@ struct Guava {
 
 impl Guava {
     fn start(keys: &str) -> Result<Self, String> {
-        let guava = std::env::var("LANEBLOOM_GUAVA").unwrap_or_else(|_| "/usr/share/java/guava.jar".into());
-        if !guava.contains(':') && !Path::new(&guava).exists() {
-            return Err(format!("there is no {guava}"));
-        }
+        let jars = lanebloom_benches::jars::guava()?;
+        let newest = jars.last().expect("one at least");
+        println!("{newest}");
         let mut jvm = Command::new("java");
-        jvm.args(["-Xms3g", "-Xmx3g", "-cp", &guava])
+        jvm.args(["-Xms3g", "-Xmx3g", "-cp", newest])
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("GuavaPeer.java"))
             .arg(keys);
         let jvm = jvm.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();

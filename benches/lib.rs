@@ -1,6 +1,8 @@
 //! Code that the benches share: numbers without a pattern, the machine's name, the command line,
 //! the time of work (by threads that start together, too), the median.
 
+#[path = "../tests/common/jars.rs"]
+pub mod jars;
 #[path = "../tests/common/number.rs"]
 mod number;
 

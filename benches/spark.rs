@@ -20,7 +20,7 @@ use clap::Parser;
 use lanebloom_benches::{BenchArgs, median, number, time};
 use lanebloom_formats::spark::{SparkBloom, SparkKey, Version};
 use std::io::{BufRead, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 #[derive(Parser)]
@@ -135,15 +135,9 @@ struct Spark {
 
 impl Spark {
     fn start(n: usize, version: Version, keys: &str) -> Result<Self, String> {
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
-        let jar = cache.unwrap_or_default().join("lanebloom/spark-sketch.jar");
-        let spark = std::env::var("LANEBLOOM_SPARK").unwrap_or_else(|_| jar.display().to_string());
-        if !spark.contains(':') && !Path::new(&spark).exists() {
-            return Err(format!("there is no {spark} (ci/fetch/spark.sh)"));
-        }
+        let jars = lanebloom_benches::jars::spark()?;
         let mut jvm = Command::new("java");
-        jvm.args(["-Xms1g", "-Xmx3g", "-cp", &spark])
+        jvm.args(["-Xms1g", "-Xmx3g", "-cp", &jars[0]])
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("SparkPeer.java"))
             .args([&n.to_string(), &format!("{version:?}"), keys]);
         let jvm = jvm.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();

@@ -1,7 +1,8 @@
 //! Code that the tests share: numbers without a pattern, the amount of work of a test, readers and
-//! writers that fail, forged snapshots.
+//! writers that fail, forged snapshots, jars.
 
 pub mod filters;
+pub mod jars;
 mod number;
 mod products;
 

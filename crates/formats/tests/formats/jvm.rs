@@ -6,16 +6,18 @@ use lanebloom_formats::guava::{UnencodedChars, Utf16};
 use lanebloom_formats::{JavaBloom, JavaFormat, JavaKey};
 use lanebloom_tests::number;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 pub(crate) struct Jvm {
+    /// The library's name and version.
+    pub(crate) library: String,
     jvm: Child,
     to: BufWriter<ChildStdin>,
     from: BufReader<ChildStdout>,
 }
 
-/// What the system says of a filter.
+/// A filter of the system, with its statistics.
 pub(crate) struct Made {
     pub(crate) stream: Vec<u8>,
     expected_fpp: f64,
@@ -23,43 +25,42 @@ pub(crate) struct Made {
     pub(crate) count: i64,
 }
 
-/// What a JVM runs.
+/// A program in Java.
 pub(crate) struct Program {
     /// The class, and its file below `tests`.
     pub(crate) class: &'static str,
     pub(crate) source: &'static str,
-    /// The variable that names the class path of the system's library, and its place without that.
-    pub(crate) variable: &'static str,
-    pub(crate) library: PathBuf,
+    /// The class paths of the system's library, or why there is none.
+    pub(crate) libraries: Result<Vec<String>, String>,
     /// The variable that makes it a failure if the program cannot be run.
     pub(crate) require: &'static str,
 }
 
 impl Jvm {
-    /// Compiles and starts the program. `test` has a folder of its own. Says so and answers nothing
-    /// if this machine lacks what is needed.
-    pub(crate) fn start(test: &str, program: &Program) -> Option<Self> {
-        match Self::try_start(test, program) {
-            Ok(jvm) => Some(jvm),
-            Err(why) => {
+    /// Compiles the program and runs it with each library, one after another. Says so and yields
+    /// nothing if this machine lacks what is needed. `test` has a folder of its own.
+    pub(crate) fn start_each(test: &str, program: Program) -> impl Iterator<Item = Self> {
+        let libraries = match &program.libraries {
+            Ok(libraries) => libraries.iter().cloned().map(Ok).collect(),
+            Err(why) => vec![Err(why.clone())],
+        };
+        libraries.into_iter().enumerate().filter_map(move |(number, library)| {
+            let classes = format!("{test}-{number}");
+            let jvm = library.and_then(|library| Self::try_start(&classes, &library, &program));
+            let skip = |why: &String| {
                 let require = program.require;
                 assert!(std::env::var_os(require).is_none(), "{require} is set, but {why}");
                 // Past the harness, which keeps what a test that passes prints.
                 let _ = writeln!(std::io::stderr(), "{test} was skipped: {why}");
-                None
-            }
-        }
+            };
+            jvm.inspect_err(skip).ok()
+        })
     }
 
-    fn try_start(test: &str, program: &Program) -> Result<Self, String> {
-        let default = || program.library.to_str().expect("a path in UTF-8").into();
-        let library = std::env::var(program.variable).unwrap_or_else(|_| default());
-        if !library.contains(':') && !Path::new(&library).exists() {
-            return Err(format!("there is no {library}"));
-        }
-        let classes = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    fn try_start(classes: &str, library: &str, program: &Program) -> Result<Self, String> {
+        let classes = Path::new(env!("CARGO_TARGET_TMPDIR")).join(classes);
         let mut compiler = Command::new("javac");
-        compiler.args(["-nowarn", "-Xlint:none", "-cp", &library, "-d"]);
+        compiler.args(["-nowarn", "-Xlint:none", "-cp", library, "-d"]);
         compiler.args([
             classes.as_path(),
             &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(program.source),
@@ -80,11 +81,15 @@ impl Jvm {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| missing(error, "java"))?;
-        Ok(Self {
+        let mut jvm = Self {
+            library: String::new(),
             to: BufWriter::new(jvm.stdin.take().unwrap()),
             from: BufReader::new(jvm.stdout.take().unwrap()),
             jvm,
-        })
+        };
+        jvm.library = String::from_utf8(jvm.receive_bytes()).unwrap();
+        println!("{}", jvm.library);
+        Ok(jvm)
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) {
@@ -146,7 +151,7 @@ impl Jvm {
         keys: &[K],
     ) -> (Made, JavaBloom<F>) {
         let (present, absent) = keys.split_at(keys.len() / 2);
-        let context = format!("{} keys of kind {}, {ours:?}", present.len(), K::KIND);
+        let context = format!("{}, {} keys of kind {}, {ours:?}", self.library, present.len(), K::KIND);
         self.send(&[b"m", make].concat());
         let (put, made) = self.with_keys(present);
         let one_by_one = ours.clone();
@@ -188,13 +193,14 @@ impl Jvm {
         self.send_bytes(&other.to_bytes());
         self.flush();
         let compatible = self.receive() == [1];
-        assert_eq!(one.is_compatible(other), compatible);
+        assert_eq!(one.is_compatible(other), compatible, "{}", self.library);
         let done = match request {
             b'u' => one.union_from(other),
             _ => one.intersection_from(other),
         };
         assert_eq!(done.is_ok(), compatible);
-        assert!(!compatible || one.to_bytes() == self.receive_filter().stream);
+        let same = !compatible || one.to_bytes() == self.receive_filter().stream;
+        assert!(same, "the union or intersection of {}", self.library);
         compatible
     }
 }

@@ -10,19 +10,15 @@
 use crate::jvm::{Jvm, Key, Program, bytes, string};
 use lanebloom_formats::spark::{SparkBloom, SparkKey, Version};
 use lanebloom_tests::number;
-use std::path::PathBuf;
 
-fn start(test: &str) -> Option<Jvm> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+fn start_each(test: &str) -> impl Iterator<Item = Jvm> {
     let program = Program {
         class: "Spark",
         source: "spark/Spark.java",
-        variable: "LANEBLOOM_SPARK",
-        library: cache.unwrap_or_default().join("lanebloom/spark-sketch.jar"),
+        libraries: lanebloom_tests::jars::spark(),
         require: "LANEBLOOM_REQUIRE_SPARK",
     };
-    Jvm::start(test, &program)
+    Jvm::start_each(test, program)
 }
 
 #[derive(Clone, Copy)]
@@ -74,127 +70,123 @@ fn each_version(mut test: impl FnMut(Version, i32)) {
 /// Every kind of key, with one hash function and up to many, in filters just filled and overfilled.
 #[test]
 fn all_keys_agree_with_spark() {
-    let Some(mut spark) = start("all_keys_agree_with_spark") else {
-        return;
-    };
-    let spark = &mut spark;
-    for (expected, bits, keys) in [
-        (1, 1, 1),
-        (1, 64, 5),
-        (10, 100, 10),
-        (100, 144, 400),
-        (300, 13_000, 300),
-        (1, 4000, 10), // 2773 hash functions
-        (1000, 9600, 1000),
-        (1000, 9600, 10_000), // full
-    ] {
-        each_version(|version, seed| {
-            let layout = Layout {
-                version,
-                seed,
-                expected,
-                bits,
-            };
-            assert_same(spark, layout, keys, |i| number(i) as i64);
-            assert_same(spark, layout, keys, |i| i as i64 - 5);
-            assert_same(spark, layout, keys, |i| number(i) as i32);
-            assert_same(spark, layout, keys, |i| number(i) as i16);
-            assert_same(spark, layout, keys, |i| number(i) as i8);
-            assert_same(spark, layout, keys, string);
-            assert_same(spark, layout, keys, bytes);
-        });
+    for mut spark in start_each("all_keys_agree_with_spark") {
+        let spark = &mut spark;
+        for (expected, bits, keys) in [
+            (1, 1, 1),
+            (1, 64, 5),
+            (10, 100, 10),
+            (100, 144, 400),
+            (300, 13_000, 300),
+            (1, 4000, 10), // 2773 hash functions
+            (1000, 9600, 1000),
+            (1000, 9600, 10_000), // full
+        ] {
+            each_version(|version, seed| {
+                let layout = Layout {
+                    version,
+                    seed,
+                    expected,
+                    bits,
+                };
+                assert_same(spark, layout, keys, |i| number(i) as i64);
+                assert_same(spark, layout, keys, |i| i as i64 - 5);
+                assert_same(spark, layout, keys, |i| number(i) as i32);
+                assert_same(spark, layout, keys, |i| number(i) as i16);
+                assert_same(spark, layout, keys, |i| number(i) as i8);
+                assert_same(spark, layout, keys, string);
+                assert_same(spark, layout, keys, bytes);
+            });
+        }
     }
 }
 
 /// Filters that take the way of large ones through our batches.
 #[test]
 fn large_filters_agree_with_spark() {
-    let Some(mut spark) = start("large_filters_agree_with_spark") else {
-        return;
-    };
-    for (version, seed) in [(Version::V1, 0), (Version::V2, -7)] {
-        for (expected, bits) in [
-            (3_000_000, 30_000_000),
-            (70_000, 70_000_000),
-            (10_000_000, 64 * (1 << 21) + 64),
-        ] {
-            let layout = Layout {
-                version,
-                seed,
-                expected,
-                bits,
-            };
-            assert_same(&mut spark, layout, 20_000, |i| number(i) as i64);
-            assert_same(&mut spark, layout, 5000, |i| format!("{:024}", number(i)));
+    for mut spark in start_each("large_filters_agree_with_spark") {
+        for (version, seed) in [(Version::V1, 0), (Version::V2, -7)] {
+            for (expected, bits) in [
+                (3_000_000, 30_000_000),
+                (70_000, 70_000_000),
+                (10_000_000, 64 * (1 << 21) + 64),
+            ] {
+                let layout = Layout {
+                    version,
+                    seed,
+                    expected,
+                    bits,
+                };
+                assert_same(&mut spark, layout, 20_000, |i| number(i) as i64);
+                assert_same(&mut spark, layout, 5000, |i| format!("{:024}", number(i)));
+            }
         }
+        let layout = Layout {
+            version: Version::V2,
+            seed: 0,
+            expected: 1 << 28,
+            bits: 1 << 33,
+        };
+        let filter = layout.build();
+        drop(filter);
     }
-    let layout = Layout {
-        version: Version::V2,
-        seed: 0,
-        expected: 1 << 28,
-        bits: 1 << 33,
-    };
-    let filter = layout.build();
-    drop(filter);
 }
 
 /// Spark's formulas at thousands of random keys and rates or bits, where it throws as well.
 #[test]
 fn sizes_agree_with_spark() {
-    let Some(mut spark) = start("sizes_agree_with_spark") else {
-        return;
-    };
-    let mut refused = 0;
-    for i in 0..4000 {
-        let keys = number(2 * i) >> (44 + number(i) % 20);
-        let random = (number(2 * i + 1) >> 11) as f64 / (1u64 << 53) as f64;
-        let builder = SparkBloom::builder().expected_keys(keys as usize);
-        let (request, size, builder) = if i % 2 == 0 {
-            // Around the middle, near 0, near 1, and at round numbers.
-            let rate = match i / 2 % 4 {
-                0 => random,
-                1 => random.powi(20),
-                2 => 1.0 - random * 1e-4,
-                _ => [0.03, 0.01, 1e-3, 0.1, 0.5, 0.25, 1.0, 0.0][(i / 8 % 8) as usize],
+    for mut spark in start_each("sizes_agree_with_spark") {
+        let mut refused = 0;
+        for i in 0..4000 {
+            let keys = number(2 * i) >> (44 + number(i) % 20);
+            let random = (number(2 * i + 1) >> 11) as f64 / (1u64 << 53) as f64;
+            let builder = SparkBloom::builder().expected_keys(keys as usize);
+            let (request, size, builder) = if i % 2 == 0 {
+                // Around the middle, near 0, near 1, and at round numbers.
+                let rate = match i / 2 % 4 {
+                    0 => random,
+                    1 => random.powi(20),
+                    2 => 1.0 - random * 1e-4,
+                    _ => [0.03, 0.01, 1e-3, 0.1, 0.5, 0.25, 1.0, 0.0][(i / 8 % 8) as usize],
+                };
+                (b'f', rate.to_be_bytes(), builder.false_positive_rate(rate))
+            } else {
+                // At most 10,000 per key, which gives 6931 hash functions.
+                let bits = (random.powi(3) * 10_000.0 * keys.min(10_000) as f64) as u64;
+                (b'b', bits.to_be_bytes(), builder.bits(bits))
             };
-            (b'f', rate.to_be_bytes(), builder.false_positive_rate(rate))
-        } else {
-            // At most 10,000 per key, which gives 6931 hash functions.
-            let bits = (random.powi(3) * 10_000.0 * keys.min(10_000) as f64) as u64;
-            (b'b', bits.to_be_bytes(), builder.bits(bits))
-        };
-        spark.send(&[request]);
-        spark.send(&keys.to_be_bytes());
-        spark.send(&size);
-        spark.flush();
-        let theirs = (u32::from_be_bytes(spark.receive()), u32::from_be_bytes(spark.receive()));
-        let sizes = |filter: SparkBloom| ((filter.bit_size() / 64) as u32, filter.hash_functions());
-        let ours = builder.clone().build().map_or((0, 0), sizes);
-        assert_eq!(ours, theirs, "{builder:?}");
-        refused += u32::from(theirs.0 == 0);
+            spark.send(&[request]);
+            spark.send(&keys.to_be_bytes());
+            spark.send(&size);
+            spark.flush();
+            let theirs = (u32::from_be_bytes(spark.receive()), u32::from_be_bytes(spark.receive()));
+            let sizes = |filter: SparkBloom| ((filter.bit_size() / 64) as u32, filter.hash_functions());
+            let ours = builder.clone().build().map_or((0, 0), sizes);
+            assert_eq!(ours, theirs, "{}, {builder:?}", spark.library);
+            refused += u32::from(theirs.0 == 0);
+        }
+        assert!((100..2000).contains(&refused), "{refused} of 4000 refused");
     }
-    assert!((100..2000).contains(&refused), "{refused} of 4000 refused");
 }
 
 #[test]
 fn merges_agree_with_spark() {
-    let Some(mut spark) = start("merges_agree_with_spark") else {
-        return;
-    };
-    let mut merged = 0;
-    for i in 0..200 {
-        let make = |i: u64, keys: u64| {
-            let version = if i % 3 == 0 { Version::V1 } else { Version::V2 };
-            let builder = SparkBloom::builder().version(version);
-            let builder = builder.seed(if i % 3 == 2 { (i / 32 % 2) as i32 } else { 0 });
-            let builder = builder.expected_keys(100 * (i as usize / 4 % 2 + 1));
-            let filter = builder.bits([1000, 1100][(i / 8 % 2) as usize]).build().unwrap();
-            filter.insert_all((0..keys).map(|key| number(key) as i64));
-            filter
-        };
-        let other = make(i + number(i) % 9, 2 * i);
-        let request = if i % 5 < 3 { b'u' } else { b'i' };
-        merged += u32::from(spark.assert_same_union(request, make(i, i), &other));
+    for mut spark in start_each("merges_agree_with_spark") {
+        let mut merged = 0;
+        for i in 0..200 {
+            let make = |i: u64, keys: u64| {
+                let version = if i % 3 == 0 { Version::V1 } else { Version::V2 };
+                let builder = SparkBloom::builder().version(version);
+                let builder = builder.seed(if i % 3 == 2 { (i / 32 % 2) as i32 } else { 0 });
+                let builder = builder.expected_keys(100 * (i as usize / 4 % 2 + 1));
+                let filter = builder.bits([1000, 1100][(i / 8 % 2) as usize]).build().unwrap();
+                filter.insert_all((0..keys).map(|key| number(key) as i64));
+                filter
+            };
+            let other = make(i + number(i) % 9, 2 * i);
+            let request = if i % 5 < 3 { b'u' } else { b'i' };
+            merged += u32::from(spark.assert_same_union(request, make(i, i), &other));
+        }
+        assert!((20..190).contains(&merged), "{merged} of 200 merged");
     }
-    assert!((20..190).contains(&merged), "{merged} of 200 merged");
 }

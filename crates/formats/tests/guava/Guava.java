@@ -1,5 +1,5 @@
 // Guava's own BloomFilter, for tests/formats/guava_jvm.rs: requests on the standard input, answers on the standard output, both as
-// java.io.DataInput and DataOutput have them. A request is a byte:
+// java.io.DataInput and DataOutput have them. First the name and the version of the library: length (int), UTF-8. A request is a byte:
 //
 //   'm' make a filter: strategy (byte), expected insertions (long), rate (double), keys
 //       -> for each key what put said (byte), the filter
@@ -23,11 +23,13 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Properties;
 
 public class Guava {
     interface Reader {
@@ -123,6 +125,7 @@ public class Guava {
     public static void main(String[] args) throws Exception {
         DataInputStream in = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
         DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out, 1 << 16));
+        writeVersion(out);
         for (int request = in.read(); request >= 0; request = in.read()) {
             switch (request) {
                 case 'm': {
@@ -212,5 +215,16 @@ public class Guava {
             // The filter is full.
         }
         out.writeLong(count);
+    }
+
+    static void writeVersion(DataOutputStream out) throws IOException {
+        Properties maven = new Properties();
+        try (InputStream file = BloomFilter.class.getResourceAsStream("/META-INF/maven/com.google.guava/guava/pom.properties")) {
+            maven.load(file);
+        }
+        byte[] version = ("Guava " + maven.getProperty("version")).getBytes(StandardCharsets.UTF_8);
+        out.writeInt(version.length);
+        out.write(version);
+        out.flush();
     }
 }

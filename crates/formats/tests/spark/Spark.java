@@ -1,5 +1,6 @@
 // Spark's own BloomFilter, for tests/formats/spark_jvm.rs: requests on the standard input, answers
-// on the standard output, both as java.io.DataInput and DataOutput have them. A request is a byte:
+// on the standard output, both as java.io.DataInput and DataOutput have them. First the
+// name and the version of the library: length (int), UTF-8. A request is a byte:
 //
 //   'm' make a filter: version (byte), seed (int), expected items (long), bits (long), keys
 //       -> for each key what put said (byte), the filter
@@ -20,7 +21,10 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Properties;
 import org.apache.spark.util.sketch.BloomFilter;
 import org.apache.spark.util.sketch.IncompatibleMergeException;
 
@@ -82,6 +86,7 @@ public class Spark {
     public static void main(String[] args) throws Exception {
         DataInputStream in = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
         DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out, 1 << 16));
+        writeVersion(out);
         for (int request = in.read(); request >= 0; request = in.read()) {
             switch (request) {
                 case 'm': {
@@ -150,5 +155,16 @@ public class Spark {
         out.write(stream);
         out.writeDouble(filter.expectedFpp());
         out.writeLong(filter.cardinality());
+    }
+
+    static void writeVersion(DataOutputStream out) throws IOException {
+        Properties maven = new Properties();
+        try (InputStream file = BloomFilter.class.getResourceAsStream("/META-INF/maven/org.apache.spark/spark-sketch_2.13/pom.properties")) {
+            maven.load(file);
+        }
+        byte[] version = ("Spark " + maven.getProperty("version")).getBytes(StandardCharsets.UTF_8);
+        out.writeInt(version.length);
+        out.write(version);
+        out.flush();
     }
 }

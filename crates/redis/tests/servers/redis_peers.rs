@@ -11,10 +11,11 @@ use crate::common::number;
 use crate::redis_bitmaps::{inserts, lookups, lookups_in};
 use crate::redis_server::{Redis, ask, skip};
 use lanebloom_redis::RedisBitmap;
+use lanebloom_tests::jars::{fetched, guava};
 
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -39,12 +40,8 @@ impl Peer {
         }
     }
 
-    /// The Java program, on a server.
-    fn java(server: &Redis) -> Result<Self, String> {
-        let guava = std::env::var("LANEBLOOM_GUAVA").unwrap_or_else(|_| "/usr/share/java/guava.jar".into());
-        if !guava.contains(':') && !Path::new(&guava).exists() {
-            return Err(format!("there is no {guava}"));
-        }
+    /// The Java program with this Guava, on a server.
+    fn java(server: &Redis, guava: &str) -> Result<Self, String> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/RedisBitmaps.java");
         let mut command = Command::new("java");
         command.arg("-cp").arg(guava).arg(source).arg(server.port().to_string());
@@ -53,13 +50,9 @@ impl Peer {
 
     /// The Python program, on a server.
     fn scrapy(server: &Redis) -> Result<Self, String> {
-        let folder =
-            |variable: &str, path: &str| std::env::var_os(variable).map(|folder| Path::new(&folder).join(path));
-        let packages = folder("LANEBLOOM_PYTHON_PEERS", "")
-            .or_else(|| folder("XDG_CACHE_HOME", "lanebloom/python"))
-            .or_else(|| folder("HOME", ".cache/lanebloom/python"));
+        let packages = std::env::var_os("LANEBLOOM_PYTHON_PEERS").map(PathBuf::from);
         let mut command = Command::new("python3");
-        command.env("PYTHONPATH", packages.unwrap_or_default());
+        command.env("PYTHONPATH", packages.unwrap_or_else(|| fetched().join("python")));
         command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/scrapy.py"));
         command.arg(server.port().to_string()).stderr(Stdio::piped());
         let mut peer = Self::start(command)?;
@@ -180,11 +173,20 @@ fn text(i: u64) -> String {
 #[test]
 fn guavas_layouts_agree_with_java() {
     let server = server!();
-    let mut java = match Peer::java(&server) {
-        Ok(java) => java,
+    let jars = match guava() {
+        Ok(jars) => jars,
         Err(why) => return skip("LANEBLOOM_REQUIRE_JVM", &why),
     };
-    let (java, connection) = (&mut java, &mut server.connection());
+    for guava in jars {
+        match Peer::java(&server, &guava) {
+            Ok(mut java) => guavas_layouts_agree(&server, &mut java, &guava),
+            Err(why) => return skip("LANEBLOOM_REQUIRE_JVM", &why),
+        }
+    }
+}
+
+fn guavas_layouts_agree(server: &Redis, java: &mut Peer, guava: &str) {
+    let connection = &mut server.connection();
     for (expected, rate) in [
         (1, 0.03),
         (1, 0.5),
@@ -202,7 +204,7 @@ fn guavas_layouts_agree_with_java() {
                     Java::Piped(base)
                 }
             });
-            let context = format!("{expected} at {rate}, growing: {growing}");
+            let context = format!("{guava}, {expected} at {rate}, growing: {growing}");
             ask::<()>(connection, &["FLUSHALL"]);
             // Some of them twice. Each bit is a round trip of Java's.
             let count = if rate < 1e-50 { 40 } else { 200 };
