@@ -35,6 +35,8 @@ def spark():
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.autoBroadcastJoinThreshold": "-1",
+        # Spark 4.0 has UTF8_BINARY_RTRIM and its like by this option only.
+        "spark.sql.collation.trim.enabled": "true",
     }
     for name, value in options.items():
         builder = builder.config(name, value)
