@@ -279,9 +279,10 @@ pub(crate) struct Query {
 ///
 /// `build --bank` makes the bank of the files. For each file that may hold the key of a line, this
 /// prints the name of the file, a tab, and the line unchanged. A name with control characters, or
-/// one that begins with a quote, is a string of JSON. Exits with 0 if every key is in a file, and
-/// with 1 otherwise. A name may be wrong: `info` prints how many are, on average. A line without a
-/// key is in no file. With --quiet it prints nothing and exits at the first key that is in no file.
+/// one that begins with a quote, is a string of JSON. A name that is not UTF-8 is quoted for the
+/// shell, as `ls` does: $'a\377'. Exits with 0 if every key is in a file, and with 1 otherwise. A name
+/// may be wrong: `info` prints how many are, on average. A line without a key is in no file. With
+/// --quiet it prints nothing and exits at the first key that is in no file.
 ///
 /// The bank names the hasher, as for `query`. If you gave --ignore-case to `build`, give it to
 /// `which` too.

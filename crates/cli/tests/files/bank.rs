@@ -324,6 +324,32 @@ fn names_are_part_of_a_line() {
     assert!(text.contains("\\u{1b}[2J") && !text.contains('\u{1b}'), "{text}");
 }
 
+/// The shell takes such a name as it is printed. Another file could have that text as its name, so
+/// each name that begins like it is quoted.
+#[cfg(target_os = "linux")] // Elsewhere such names may be refused.
+#[test]
+fn names_that_are_not_utf_8_differ() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let shell = Shell::new();
+    let names: [&[u8]; 5] = [b"a\xff", b"a\xfe", b"\xc3\xa9'\\\n\xe9", br"$'a\377'", b"$x"];
+    let printed = [r"$'a\377'", r"$'a\376'", r"$'é\'\\\012\351'", r"$'$\'a\\377\''", "$x"];
+    for name in names {
+        std::fs::write(shell.path("").join(std::ffi::OsStr::from_bytes(name)), "k\n").unwrap();
+    }
+    shell.write("list", names.join(&0));
+    shell.ok("build --bank --files0-from list -o bank --rate 1e-6");
+    let expected = printed.map(|name| format!("{name}\tk\n")).concat();
+    assert_eq!(which(&shell, "", "k\n").1, expected);
+    assert_eq!(shell.fact("bank", "names"), printed.join(", "));
+    for (name, printed) in names.iter().zip(&printed[..4]) {
+        let output = std::process::Command::new("bash")
+            .args(["-c", &format!("printf %s {printed}")])
+            .output();
+        assert_eq!(output.unwrap().stdout, *name, "{printed}");
+    }
+}
+
 /// Each file has one column, whatever names it has.
 #[test]
 fn a_file_is_one_column() {

@@ -6,6 +6,7 @@ use crate::positioned::FileExt;
 use crate::progress::Progress;
 use crate::stdout;
 use flate2::bufread::GzDecoder;
+use std::fmt::Write as _;
 use std::fs::{File, Metadata};
 use std::hash::Hasher as _;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
@@ -56,12 +57,34 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// How messages name a file.
+/// How results and messages name a file. A name that is not UTF-8 is quoted for the shell, as `ls`
+/// does: `$'a\377'`. So is one that begins like it, so that different names differ.
 pub fn name(path: &Path) -> String {
-    if is_stdin(path) {
-        "stdin".into()
-    } else {
-        path.display().to_string()
+    match path.to_str() {
+        _ if is_stdin(path) => "stdin".into(),
+        Some(name) if !name.starts_with("$'") => name.into(),
+        _ => quoted(path.as_os_str().as_encoded_bytes()),
+    }
+}
+
+fn quoted(name: &[u8]) -> String {
+    let mut text = String::from("$'");
+    for chunk in name.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                '\'' | '\\' => text.extend(['\\', letter]),
+                _ if letter.is_control() => add_octal(&mut text, letter.to_string().as_bytes()),
+                _ => text.push(letter),
+            }
+        }
+        add_octal(&mut text, chunk.invalid());
+    }
+    text + "'"
+}
+
+fn add_octal(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        write!(text, "\\{byte:03o}").expect("a string takes everything");
     }
 }
 
