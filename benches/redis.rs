@@ -509,7 +509,7 @@ fn sets(args: &Args, redis: &Redis) -> String {
     out
 }
 
-/// What a guard pays for a look at the lag of its filter.
+/// The cost of a guard's look at the lag of its filter.
 fn refused(args: &Args, redis: &Redis) -> String {
     let builder = SharedBloom::builder("refused").interval(Duration::from_secs(100_000));
     let guards = [builder.clone(), builder.open_above_lag(Duration::from_secs(100_000))].map(|builder| {

@@ -271,7 +271,7 @@ fn look_up(args: &Args, filters: &Filters) -> String {
         .map(|i| number(number(i + (1 << 50)) % keys + if i % 2 == 0 { 0 } else { 1 << 40 }))
         .collect();
     let (mapped, (borrowed, _)) = (map(filters), BloomView::from_bytes(&filters.bytes).unwrap());
-    // As a process finds it that has served for a while.
+    // A process that has served for a while finds it so.
     mapped.verify().unwrap();
     type Lookup<'a> = Box<dyn Fn(&[u64], &mut [bool]) + 'a>;
     let mut found = vec![false; hashes.len()];

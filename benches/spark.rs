@@ -71,7 +71,7 @@ impl Work {
         }
     }
 
-    /// As `key` of `SparkPeer.java`.
+    /// The keys that `key` of `SparkPeer.java` makes.
     fn keys<K: Key>(self, round: u64, n: usize) -> Vec<K> {
         let put = round * n as u64;
         let key = |i: u64| {

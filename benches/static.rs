@@ -43,7 +43,7 @@ struct Args {
 /// Keys per batch call.
 const BATCH: usize = 1024;
 
-/// What is measured of a contestant, in ns per key, and its bits per key.
+/// The measurements of a contestant, in ns per key, and its bits per key.
 struct Measured {
     build: Vec<f64>,
     build_2: Vec<f64>,

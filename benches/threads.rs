@@ -63,7 +63,7 @@ struct Keys {
     mixed: Vec<u64>,
 }
 
-/// Does a row's work with so many threads; returns ns per key.
+/// A row's work on this many threads; returns ns per key.
 type Work = fn(&mut Filters, &Keys, usize) -> f64;
 
 const ROWS: [(&str, Work); 12] = [

@@ -20,7 +20,7 @@ INCLUDED = re.compile(r'(?:#\[path = |include(?:_str|_bytes)?!\()"([^"]+)"')
 
 
 def faults(package, archive):
-    """What is wrong with the archive of a package, a line each."""
+    """The faults of a package's archive, a line each."""
     name = f"{package['name']}-{package['version']}"
     files = {posixpath.relpath(file.name, name): file for file in archive.getmembers()}
     text = lambda path: archive.extractfile(files[path]).read().decode()

@@ -67,7 +67,7 @@ echo "== messages of the compiler"
 ci/messages.sh
 
 echo "== documentation"
-# As published, where a link to a private item is an error.
+# The published pages: a link to a private item is an error.
 RUSTDOCFLAGS="-D warnings" cargo doc --profile test -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard -p lanebloom-corpus --no-deps --all-features
 # rustdoc says nothing of a link that has no target on the page of another crate's type.
 if grep -rl 'href="Self::' "$target"/doc/lanebloom*; then exit 1; fi

@@ -45,7 +45,7 @@ def datatrove(args):
             return not shingles or found / len(shingles) <= self.config.duplicate_threshold
 
     kind = Exact if args.exact else Mended if args.mend else SingleBloomFilter
-    # As many hash functions as the rate wants.
+    # The number of hash functions that suits the rate.
     config = BloomFilterConfig(m_bytes=args.bytes, k=20, n_grams=13, duplicate_threshold=0.8)
     step = kind("/tmp", config)
     step.tokenizer.tokenizer.max_length = 1 << 30

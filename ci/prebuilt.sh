@@ -107,7 +107,7 @@ CONTROL
     test -e "$work"/root-archive/man/lanebloom-corpus.1 -a -e "$work"/root-archive/man/lanebloom-dedup.1 -a -e "$work"/root-deb/usr/share/man/man1/lanebloom-dedup.1.gz
 }
 
-# What was packed, in a folder in which there is no library and no other program.
+# The packed programs, in a folder in which there is no library and no other program.
 try() {
     local root=$work/root-$1
     mkdir -p "$root"

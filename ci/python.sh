@@ -96,7 +96,8 @@ export LANEBLOOM_ROOT=$PWD
 (cd "$work/tests" && "$bin/python" -m mypy.stubtest lanebloom._lanebloom --ignore-disjoint-bases --allowlist stubtest.txt)
 (cd "$work/tests" && "$bin/pyright" --pythonpath "$bin/python" typed.py)
 
-# What the sdist builds is importable. (The dependencies are compiled again: not optimized here.)
+# The package that the sdist builds is importable. (The dependencies are compiled again: not
+# optimized here.)
 PATH=$bin:$PATH "$bin/pip" wheel -q --no-deps --no-build-isolation -w "$work/from_sdist" "$out"/lanebloom-*.tar.gz
 "$python" -m venv "$work/sdist"
 "$work/sdist/bin/pip" install -q "$work"/from_sdist/*.whl

@@ -18,7 +18,7 @@ for folder in WORKSPACES:
     manifest = TREE / folder / "Cargo.toml"
     command = ["cargo", "metadata", "--no-deps", "--locked", "--format-version", "1", "--manifest-path", str(manifest)]
     found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["packages"]
-    # Of the others, those that no registry gets have no version that matters.
+    # Members of the root workspace that no registry gets have no version that matters.
     packages += [package for package in found if folder != "." or package["publish"] != []]
 
 

@@ -41,7 +41,7 @@ linux() { # policy, machine, the target's C library
     wheels abi3-py39 "${options[@]}"
 }
 
-# What a user would do first.
+# A user's first calls.
 first_use='import lanebloom; f = lanebloom.BloomFilter(9); assert f.add("a") and "a" in f and not f.add("a"); print("imported")'
 
 # Imports the abi3 wheel of a system by an interpreter.

@@ -1,4 +1,4 @@
-//! What filters cost beyond one machine. The program measures this machine's constants, lets real
+//! The cost of filters beyond one machine. The program measures this machine's constants, lets real
 //! filters play nodes that exchange deltas, and executors that build the filter of a join in parts.
 //! From these numbers it computes the sizes that no single machine can try. `docs/SCALE.md` reads
 //! its tables. If a replica lacks a key, or parts do not make the whole, it panics.
@@ -30,7 +30,7 @@ struct Args {
     /// A machine's link, in Gbit/s
     #[arg(long, default_value_t = 10.0)]
     link: f64,
-    /// What a store gives while all of its keys are read, in MB/s for each node
+    /// The rate of a store while all of its keys are read, in MB/s for each node
     #[arg(long, default_value_t = 200.0)]
     store: f64,
     /// Bytes of a key, as the store gives it
@@ -166,7 +166,7 @@ fn replicas(args: &Args) -> Result<()> {
         if keys * nodes > args.keys.into() {
             break;
         }
-        // What all nodes have is the baseline of all deltas.
+        // The keys that all nodes have are the baseline of all deltas.
         let shared = empty.clone();
         let mine = |node: u64| hashes(node * keys..(node + 1) * keys);
         let mut deltas = Vec::new();

@@ -82,8 +82,8 @@ fn commit(store: &Path, file: &str, rows: &[u64]) -> Result<()> {
     Ok(file.write_all(&bytes)?)
 }
 
-/// What every process repeats, about once a second: it fills the set if nobody has, and rebuilds it
-/// if it has outgrown its size.
+/// The work that every process repeats, about once a second: it fills the set if nobody has, and
+/// rebuilds it if it has outgrown its size.
 fn maintain(ids: &SharedSet<SipHash13>, store: &Path, victim: bool) -> Result<()> {
     if ids.stats().is_filled && ids.is_outgrown() {
         ids.rebuild(2 * rows(store, "rows")?.len(), PATIENCE)?;

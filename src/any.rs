@@ -243,7 +243,7 @@ impl AnyFilter {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl AnyFilter {
-    /// What hashes keys.
+    /// The hasher of the keys.
     #[inline]
     fn key_hasher(&self) -> Result<&BuiltinHasher, IncompatibleError> {
         self.hasher().and_then(AnyHasher::builtin).ok_or_else(|| self.no_keys())
@@ -476,7 +476,7 @@ impl AnyFilter {
     }
 }
 
-/// What it is, and statistics. Those of the content read the whole filter.
+/// The kind of the filter, and statistics. Statistics of the content read the whole filter.
 ///
 /// ```
 /// use lanebloom::codec::Kind;

@@ -330,7 +330,7 @@ impl<R: Rows, S> Bank<R, S> {
     }
 }
 
-/// What a bank is. These count columns in use by reading a bit of each.
+/// The shape and statistics of a bank. These methods count columns in use by reading a bit of each.
 ///
 /// ```
 /// use lanebloom::{ConcurrentBloom, FilterBank};

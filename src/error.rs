@@ -249,7 +249,7 @@ impl From<Infallible> for InsertError {
     }
 }
 
-/// As above.
+/// The same for `&mut`.
 #[doc(hidden)]
 impl AsMut<InsertError> for Infallible {
     fn as_mut(&mut self) -> &mut InsertError {

@@ -8,7 +8,7 @@
 //! variant of [`AnyFilter`](crate::AnyFilter) if it can be saved, its row in the list of tests
 //! (`tests/common/filters.rs`).
 //!
-//! What is long and rarely used is `#[inline]`: only the crates that use it compile it.
+//! Long code that is rarely used is `#[inline]`: only the crates that use it compile it.
 //! (`docs/COST.md` has the seconds, `ci/build_cost.sh` a bound.)
 //!
 //! Macros write the families that some types lack. On the page of an alias such as
@@ -39,10 +39,10 @@ use crate::kernel::Isa;
 ///
 /// # Any filter
 ///
-/// What all filters share stands here: a function that only looks keys up takes a `Filter<E, S>`
-/// with any [`Engine`](crate::traits::Engine). The module [`traits`](crate::traits) has traits for
-/// inserts, removes and unions. On the page of a type an insert returns `bool` or a `Result`; by
-/// the trait every insert returns a `Result`.
+/// The methods that all filters share stand here: a function that only looks keys up takes a
+/// `Filter<E, S>` with any [`Engine`](crate::traits::Engine). The module [`traits`](crate::traits)
+/// has traits for inserts, removes and unions. On the page of a type an insert returns `bool` or a
+/// `Result`; by the trait every insert returns a `Result`.
 ///
 /// ```
 /// use lanebloom::traits::{Engine, Insert};

@@ -1,7 +1,7 @@
 //! Turns a key's bytes into one `u64`, one key or many at a time. The hasher ([`KeyHasher`]) is
 //! Murmur3, `FastHash`, keyed SipHash-1-3, or any `BuildHasher`.
 //!
-//! # Which hasher
+//! # Choice of a hasher
 //!
 //! | yours | hasher | ns: `u64`, 24 bytes | stable across versions and languages | hostile keys |
 //! |---|---|---|---|---|
@@ -44,7 +44,7 @@
 //! # Hash functions of your own
 //!
 //! A `Hasher` gets a key's [`Funnel`] bytes [in pieces of one
-//! length](crate::docs::hashes#what-a-buildhasher-is-fed), so that keys of equal bytes have equal
+//! length](crate::docs::hashes#the-bytes-for-a-buildhasher), so that keys of equal bytes have equal
 //! hashes.
 
 mod any;
@@ -72,7 +72,7 @@ use core::hash::{BuildHasher, Hasher};
 ///
 /// This trait is sealed. Pass a hash function of your own as a `BuildHasher`: it gets a key's
 /// [`Funnel`] bytes through `Hasher::write`, in [pieces of one
-/// length](crate::docs::hashes#what-a-buildhasher-is-fed).
+/// length](crate::docs::hashes#the-bytes-for-a-buildhasher).
 ///
 /// ```
 /// use lanebloom::{KeyHasher, Murmur3};
@@ -109,9 +109,9 @@ pub trait KeyHasher: FilterHasher {
     }
 }
 
-/// What a filter, its unions and its snapshots need of a hasher: a name. Every [`KeyHasher`] has
-/// one, and so has [`Prehashed`], which hashes no keys. Only the crates of this workspace implement
-/// it and [`KeyHasher`], so that batch kernels can be added.
+/// The name of a hasher: all that a filter, its unions and its snapshots need of it. Every
+/// [`KeyHasher`] has one, and so has [`Prehashed`], which hashes no keys. Only the crates of this
+/// workspace implement it and [`KeyHasher`], so that batch kernels can be added.
 ///
 /// ```
 /// use lanebloom::hash::FilterHasher;

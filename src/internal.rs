@@ -127,7 +127,7 @@ impl<S> FilterBank<S> {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// Fails like [`new`](Self::new).
     pub fn of_lines(
         lines: usize,
         columns: usize,

@@ -117,7 +117,7 @@
 //!    blocked filter; `tests/stress/rates.rs` measures it.
 //! 7. **Same bits everywhere.** The same keys, hasher, seed and layout set the same bits on every
 //!    platform, byte order and instruction set. (With a `BuildHasher` of another crate this holds
-//!    [as far as its hashes](docs::hashes#what-a-buildhasher-is-fed) are the same.)
+//!    [as far as its hashes](docs::hashes#the-bytes-for-a-buildhasher) are the same.)
 //!
 //! # Features
 //!

@@ -42,7 +42,7 @@ const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
 /// 64 MiB.)
 const DENSE: usize = if cfg!(lanebloom_loom) { 2 } else { 6 };
 
-/// As [`DENSE`], for sorting with a filter that is borrowed mutably. (At 8 and 64 MiB: prefetching
+/// [`DENSE`] for sorting with a filter that is borrowed mutably. (At 8 and 64 MiB: prefetching
 /// alone takes 12 and 15; sorting 9.5 and 23 with 1 hash per line, 8.5 and 16 with 4, 10 and 11
 /// with 50.)
 const DENSE_MUT: usize = 4;
@@ -62,16 +62,16 @@ const MOST_REGIONS: usize = 4096;
 /// per line: 7.4, 6.7, 6.6 and 5.9 at 8 MiB. New memory adds 2.7, 4.1, 5.4 and 8.1 at first.)
 const MOST_PER_LINE: usize = 12;
 
-/// As [`MOST_PER_LINE`], where nothing is inserted before a round of hashes is sorted: with two
-/// lines per key, and by several threads together.
+/// [`MOST_PER_LINE`] where nothing is inserted before a round of hashes is sorted: with two lines
+/// per key, and by several threads together.
 const MOST_PER_LINE_IN_ROUNDS: usize = 16;
 
 /// Minimum size of a round, for any filter: these hashes take 64 MiB. (Zen 4, two
 /// threads, 8 MiB: 16 per line 3.5, all 2.9.)
 const LEAST_IN_A_ROUND: usize = 8 << 20;
 
-/// As [`MOST_PER_LINE`], for a filter that is borrowed mutably, which needs no atomic operations.
-/// (8 MiB with 8 per line 6.7, with 64 7.8.)
+/// [`MOST_PER_LINE`] for a filter that is borrowed mutably, which needs no atomic operations. (8
+/// MiB with 8 per line 6.7, with 64 7.8.)
 const MOST_PER_LINE_MUT: usize = 8;
 
 /// Inserts the hashes. Returns how many changed the filter.

@@ -31,7 +31,7 @@ struct Text {
     operator std::string_view() const noexcept { return {bytes, len}; }
 };
 
-// What `boost.rs` holds a pointer to.
+// The target of the pointer in `boost.rs`.
 struct Raw {
     virtual ~Raw() = default;
     virtual void clear() noexcept = 0;
@@ -92,7 +92,7 @@ struct Filter final : Raw {
 
 extern "C" {
 
-// As in boost/version.hpp: 109000 is 1.90.
+// The form of boost/version.hpp: 109000 is 1.90.
 std::uint32_t peers_boost_version() noexcept { return BOOST_VERSION; }
 
 // The kinds are those of `boost.rs`. Keys have Boost's default hash.

@@ -289,7 +289,7 @@ impl Peer for Touch {
             sum += self.0[line(hash)].0[hash as usize % 8];
         }
         assert_eq!(sum as usize, keys.len());
-        // As many as a filter finds that holds half of them, in a part of an odd length too.
+        // The keys that a filter finds if it holds half of them, in a part of an odd length too.
         keys.len().div_ceil(2)
     }
     fn clear(&mut self) {}

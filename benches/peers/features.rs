@@ -41,7 +41,7 @@ impl Library {
     }
 }
 
-/// What sbbf-rs-safe chooses.
+/// The kernel that sbbf-rs-safe chooses.
 fn sbbf() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
@@ -56,7 +56,7 @@ fn sbbf() -> &'static str {
     }
 }
 
-/// What rustc compiles for: more than the baseline by `-C target-cpu`, for example.
+/// The target that rustc compiles for: more than the baseline by `-C target-cpu`, for example.
 fn rustc() -> String {
     let features = [
         ("avx2", cfg!(target_feature = "avx2")),

@@ -3,7 +3,7 @@
 use lanebloom::Funnel;
 use std::hash::Hash;
 
-/// What a filter takes, as in `boost.cpp`.
+/// The kind of key that a filter takes, as in `boost.cpp`.
 #[cfg(has_boost)]
 #[repr(C)]
 pub(crate) enum Kind {
@@ -22,7 +22,7 @@ pub(crate) trait Key: Copy + Send + Sync + 'static {
     const NAME: &str;
     #[cfg(has_boost)]
     const KIND: Kind;
-    /// What a user passes to a filter.
+    /// The type that a user passes to a filter.
     type Passed: Funnel + Hash + ?Sized;
     /// The key of a number: other numbers have other keys.
     fn of(number: u64) -> Self;

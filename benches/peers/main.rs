@@ -249,7 +249,7 @@ fn fill<K: Key>(n: usize, mut insert: impl FnMut(&[K])) {
 struct Lookups<K = u64> {
     /// Members from the whole range, each at most once.
     present: Vec<K>,
-    /// As many numbers that were never inserted.
+    /// The same number of keys, which were never inserted.
     strangers: Vec<K>,
     /// Both, in an order without pattern.
     mixed: Vec<K>,

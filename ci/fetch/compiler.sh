@@ -14,7 +14,7 @@ set -euo pipefail
 
 wanted=${1:-}
 toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web${wanted:+-$wanted}
-# What this version of the script unpacked.
+# The hash of this version of the script, which the folder records.
 script=$(sha256sum <"$0")
 if [[ $script == "$(cat "$toolchain/complete" 2>/dev/null)" ]]; then
     echo "the compiler is there"

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Fetches the Bloom filter of Spark, spark-sketch of 4.3.0 (38 KB), and Guava 33.6.0 (3 MB; both
-# Apache License 2.0). Tests compare with them: spark_jvm.rs and guava_jvm.rs of
-# crates/formats/tests/formats, redis_peers.rs of crates/redis, the benches `spark` and `guava`. They
-# lie in a package of PyPI, pyspark, of 456 MB, which is unpacked and deleted: a person runs this,
-# .ci/run does not. A minute the first time, nothing afterwards. Needs python3 with pip, and 500 MB
-# of room meanwhile.
+# Apache License 2.0). Tests compare with them (spark_jvm.rs and guava_jvm.rs of crates/formats,
+# redis_peers.rs of crates/redis), and so do the benches `spark` and `guava`. They lie in a package
+# of PyPI, pyspark, of 456 MB, which is unpacked and deleted: a person runs this, .ci/run does not.
+# A minute the first time, nothing afterwards. Needs python3 with pip, and 500 MB of room meanwhile.
 #
 #   ci/fetch/spark.sh                      where the tests look: ~/.cache/lanebloom
 #   LANEBLOOM_SPARK=FILE ci/fetch/spark.sh Spark's elsewhere; the tests look there by the same variable

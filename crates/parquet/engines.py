@@ -16,8 +16,8 @@ import pyarrow.parquet
 program, folder = sys.argv[1:]
 ROW_GROUPS = 10
 ROWS = 20480  # of a row group; DuckDB takes whole vectors of 2048
-# Of `x`, a number without a pattern, so that the least and the largest value of a row group rule
-# out no other value.
+# Functions of `x`, a number without a pattern, so that the least and the largest value of a row
+# group rule out no other value.
 COLUMNS = {
     "i32": "((x % 4000000000)::BIGINT - 2000000000)::INTEGER",
     "i16": "((x % 60000)::INTEGER - 30000)::SMALLINT",

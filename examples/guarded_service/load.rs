@@ -217,7 +217,7 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// As many clients as `number`. Each has a seed of its own, the same at every server.
+    /// Connects `number` clients. Each has a seed of its own, the same at every server.
     async fn connect(load: &'a Load, first_seed: u64, number: u32) -> Result<Vec<Self>> {
         let seeds = first_seed..first_seed + u64::from(number);
         try_join_all(seeds.map(|seed| Self::new(load, seed))).await

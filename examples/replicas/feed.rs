@@ -177,7 +177,7 @@ impl Source {
     }
 }
 
-/// What a replica was told, for its checks.
+/// The messages that a replica was told, for its checks.
 pub struct Told {
     /// The versions, by the number of the row.
     versions: Vec<AtomicU32>,

@@ -127,7 +127,7 @@ fn main() -> Result<()> {
 struct Replica {
     me: u64,
     process: Child,
-    /// What it prints beside its counts.
+    /// The lines that it prints beside its counts.
     lines: mpsc::Receiver<String>,
 }
 

@@ -58,7 +58,7 @@ counts! {
     breaks: "times that a feed broke",
 }
 
-/// What a replica has counted. The counts whose text begins with a space are maxima.
+/// The counts of a replica. Those whose text begins with a space are maxima.
 #[derive(Clone, Copy, Default)]
 pub struct Counts([u64; TEXTS.len()]);
 
@@ -118,7 +118,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// What `main` orders.
+/// The orders of `main`.
 #[derive(Clone, Copy)]
 pub enum Order {
     /// Whether the store works, for the times of gets.

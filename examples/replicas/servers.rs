@@ -1,5 +1,5 @@
-//! What the replicas depend on, and what goes wrong with it. A server that the program has started
-//! is stopped by signals; one that was there before is asked to hang.
+//! The servers of the replicas, and their faults. A server that the program has started is stopped
+//! by signals; one that was there before is asked to hang.
 
 use crate::feed::{self, publish_all};
 use crate::postgres_server::Postgres;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// What happens to the feed, the replicas and the store.
+/// The faults of the feed, the replicas and the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// All its connections end.

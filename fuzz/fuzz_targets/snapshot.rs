@@ -241,7 +241,7 @@ fn fixed(bytes: &[u8]) {
     }
 }
 
-/// What bytes say of themselves, without a filter: whole, by their first bytes, and part by part.
+/// Describes bytes without a filter: whole, by their first bytes, and part by part.
 fn described(bytes: &[u8]) {
     let header = SnapshotHeader::peek(bytes);
     let first = SnapshotHeader::peek(&bytes[..bytes.len().min(SnapshotHeader::LEN)]);
@@ -258,7 +258,7 @@ fn described(bytes: &[u8]) {
     }
 }
 
-/// What a filter was read from passes `verify`, and ends at the same place.
+/// Bytes from which a filter was read pass `verify`, which ends at the same place.
 fn verified(bytes: &[u8], rest: &[u8]) {
     assert_eq!(codec::verify(bytes).unwrap().1.len(), rest.len());
 }
@@ -348,7 +348,7 @@ fn growing(bytes: &[u8]) {
     assert!(same.layers().len() == 1 && same.insert(&1u8) == Ok(true));
 }
 
-/// As [`growing`], at some time: every method afterwards.
+/// [`growing`] at some time: every method afterwards.
 fn forgetting(bytes: &[u8]) {
     let clock = || Duration::from_secs(1 << 20);
     let read = || WindowedBloom::from_bytes_with_clock(bytes, Murmur3::default(), clock);

@@ -13,12 +13,12 @@ use protocol::{Asked, Caches, Entry, Flight, Flights};
 const KEY: &str = "a";
 const ROWS: usize = 50;
 
-/// What is known of the key: 0 for nothing; otherwise 100 times the epoch, and 1 and the number of
-/// the filter if the key is missing, or its row and [`ROWS`]. Then the same of what has expired.
+/// The knowledge about the key: 0 for nothing; otherwise 100 times the epoch, and 1 and the number
+/// of the filter if the key is missing, or its row and [`ROWS`]. Then the same of what has expired.
 struct Word(AtomicUsize, AtomicUsize);
 
 impl Word {
-    /// What is there now is only for those whose load fails.
+    /// The present knowledge now serves only callers whose load fails.
     fn expire(&self) {
         self.1.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
         self.0.store(0, Ordering::Relaxed);
@@ -167,13 +167,13 @@ impl Cache {
         self.flights.changed(KEY, None);
     }
 
-    /// As `clear` after the store has changed.
+    /// Writes to the store, then does the work of `clear`.
     fn write_and_clear(&self) {
         self.write(7);
         self.flights.all_changed();
     }
 
-    /// As `invalidate_entries_if` after the store has changed, for all rows but 7.
+    /// Writes to the store, then does the work of `invalidate_entries_if` for all rows but 7.
     fn write_and_forget_others(&self) {
         self.write(7);
         forget_all_rows_but_seven(self);
@@ -235,7 +235,7 @@ fn no_load_outlives_a_clear_beside_two_loads() {
     written_beside_gets(5, 2, Cache::write_and_clear);
 }
 
-/// As `invalidate_entries_if` does.
+/// Does the work of `invalidate_entries_if`.
 fn forget_all_rows_but_seven(cache: &Cache) {
     cache.flights.abandon_all();
     let known = cache.flights.caches.get(KEY);

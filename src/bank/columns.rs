@@ -110,7 +110,8 @@ impl<S: KeyHasher> FilterBank<S> {
     ///
     /// # Memory ordering
     ///
-    /// As an insert into a [`ConcurrentBloom`]: a `Release`, and an `Acquire` if it returns false.
+    /// Orders memory like an insert into a [`ConcurrentBloom`]: a `Release`, and an `Acquire` if it
+    /// returns false.
     ///
     /// # Examples
     ///
@@ -350,8 +351,8 @@ impl<S: FilterHasher> FilterBank<S> {
         let (isa, width) = (self.isa, self.columns / WORD);
         let many = columns.last().map_or(first, |last| last / WORD + 1) - first;
         let empty: ([u64; LINE_WORDS], Square) = ([0; LINE_WORDS], [[0; LINE_WORDS]; WORD]);
-        // Those of a block, or of a few blocks, one after another: 32 KiB. (Of four blocks with
-        // eight words, so that each filter is read in runs of 256 bytes: as fast.)
+        // The squares of a block, or of a few blocks, one after another: 32 KiB. (Those of four
+        // blocks with eight words, so that each filter is read in runs of 256 bytes: as fast.)
         let blocks = GROUP / many;
         let mut squares = alloc::vec![empty; blocks * many];
         let rows = self.rows.bits.words_mut().expect("the caller asked");

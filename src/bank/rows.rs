@@ -94,7 +94,7 @@ impl Places {
         mut work: impl FnMut(usize, &[u64]),
     ) {
         let (rows, access) = (self.rows(), access.next_tile(lines));
-        // Those of a tile of hashes, and of the next one.
+        // The space for a tile of hashes, and for the next one.
         let mut space = [(); 2].map(|()| Scratch::<{ AccessPlan::LINES }>::default());
         source.for_each_chunk(usize::MAX, |before, hashes| {
             let needed = rows * access.tile().min(hashes.len());

@@ -17,7 +17,7 @@ const CHUNK: usize = 16;
 /// The most words of a bitmap that a batch keeps on the stack: 8,192 columns.
 const ON_STACK: usize = 128;
 
-/// Which columns may hold a key. No method locks or writes.
+/// Lookups of the columns that may hold a key. No method locks or writes.
 ///
 /// # Memory ordering
 ///

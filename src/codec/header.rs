@@ -139,7 +139,7 @@ impl Hashing {
 /// Takes the record of the hasher, or fails.
 pub(crate) type AskHasher<'a> = &'a mut dyn FnMut(Hashing) -> Decoded<()>;
 
-/// What `decode` returns, and the hasher that `hasher` makes of the record that `decode` reads.
+/// The result of `decode`, and the hasher that `hasher` makes of the record that `decode` reads.
 pub(crate) fn with_hasher<T, S>(
     hasher: impl FnOnce(Hashing) -> Decoded<S>,
     decode: impl FnOnce(AskHasher<'_>) -> Decoded<T>,

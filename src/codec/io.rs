@@ -82,7 +82,7 @@ pub(crate) fn from_reader<T, R: Read>(reader: R, decode: impl FnOnce(&mut Reader
     })
 }
 
-/// As `Read::read_exact`, but returns the number of bytes read: fewer if the reader ends before.
+/// `Read::read_exact`, but returns the number of bytes read: fewer if the reader ends before.
 fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut len = 0;
     while len < bytes.len() {

@@ -12,7 +12,8 @@ use crate::hash::{AnyHasher, Identity};
 use alloc::format;
 use alloc::vec::Vec;
 
-/// What the first bytes of a snapshot or delta say: the kind of the filter, its hasher, its size.
+/// The facts in the first bytes of a snapshot or delta: the kind of the filter, its hasher, its
+/// size.
 ///
 /// Reading it needs neither the hasher nor a clock, so it also describes snapshots that this
 /// program cannot read.
@@ -57,7 +58,7 @@ pub struct SnapshotHeader {
     pub content: Content,
 }
 
-/// What a snapshot or delta consists of.
+/// The content of a snapshot or delta.
 ///
 /// ```
 /// use lanebloom::codec::{Content, SnapshotHeader};
@@ -244,7 +245,7 @@ impl SnapshotHeader {
 /// The content, the expected keys and the rate that a header has.
 type Fields = (Content, Option<u64>, Option<f64>);
 
-/// What the header of a snapshot declares. `docs/FORMAT.md` has the offsets.
+/// The fields of a snapshot's header. `docs/FORMAT.md` has the offsets.
 fn content(own: &OwnHeader) -> Decoded<Fields> {
     let expected_keys = || own.value("the number of expected keys", 40, 1..=u64::MAX).map(Some);
     Ok(match own.kind {

@@ -72,7 +72,7 @@ pub(crate) fn borrow<'a, V: Viewed<'a>>(
 ///
 /// # Safety
 ///
-/// As long as the view lives, no process may write to the file or make it shorter.
+/// No process may write to the file or make it shorter while the view lives.
 #[cfg(feature = "mmap")]
 pub(crate) unsafe fn map<V: Viewed<'static>>(
     file: &std::fs::File,
@@ -126,7 +126,7 @@ macro_rules! viewed {
             ///
             /// # Safety
             ///
-            /// As [`map`](Self::map).
+            /// See [`map`](Self::map).
             ///
             /// # Examples
             #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $($secret),+,
@@ -184,7 +184,7 @@ macro_rules! viewed {
             ///
             /// # Safety
             ///
-            /// As long as the view lives, no process may write to the file or make it shorter. Rust
+            /// No process may write to the file or make it shorter while the view lives. Rust
             /// assumes that the bytes are immutable, and a lookup in a page that is gone ends the
             /// process (`SIGBUS`). [`replace_file`](crate::codec::replace_file) does not change the
             /// file: the view keeps the old one.

@@ -1,4 +1,4 @@
-//! What the filter types are made of.
+//! The parts of the filter types.
 
 pub(crate) mod layers;
 pub(crate) mod lines;

@@ -165,7 +165,7 @@ pub trait Engine: Sized {
 /// # Ok::<(), BuildError>(())
 /// ```
 pub trait Planned: Engine {
-    /// What a builder collects that only this engine needs.
+    /// The settings of a builder that only this engine needs.
     #[doc(hidden)]
     type Options: Clone + Default + fmt::Debug;
 

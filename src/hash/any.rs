@@ -120,7 +120,7 @@ pub enum AnyHasher {
 }
 
 impl AnyHasher {
-    /// What hashes keys; `None` if the hashes come from elsewhere or from an unknown hasher.
+    /// The hasher of keys; `None` if the hashes come from elsewhere or from an unknown hasher.
     #[inline(always)]
     pub(crate) const fn builtin(&self) -> Option<&BuiltinHasher> {
         match self {

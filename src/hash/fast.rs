@@ -169,7 +169,7 @@ pub(crate) struct FastSink<const N: usize> {
 impl<const N: usize> FastSink<N> {
     #[inline(always)]
     pub(crate) fn new(seed: Seed) -> Self {
-        // What goes beyond is XXH3's.
+        // Longer keys are XXH3's.
         const { assert!(N >= 8) };
         Self {
             seed,

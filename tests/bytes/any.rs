@@ -386,7 +386,7 @@ fn golden_snapshots_are_held() {
         let filter = match AnyFilter::from_bytes(&bytes) {
             Ok((filter, _)) => filter,
             Err(error) => {
-                // Of a clock of another machine, or no filter.
+                // A filter by another machine's clock, or no filter.
                 let is_held = !["windowed", "bank"].iter().any(|kind| name.contains(kind));
                 assert!(!is_held && error.is_incompatible(), "{name}: {error}");
                 continue;

@@ -1,4 +1,4 @@
-//! What every filter that is saved and loaded promises, for each type of the list in
+//! The promises of every filter that is saved and loaded, for each type of the list in
 //! `common/filters.rs`: all forms write and read the same, no damaged bytes are read, and no more
 //! memory is taken than allowed.
 

@@ -105,7 +105,7 @@ fn no_keys_means_one() {
     assert!(filter.contains("only"));
 }
 
-/// Compares the bits per key of each rate, in so many words per key, with the table's.
+/// Compares the bits per key of each rate, in this many words per key, with the table's.
 fn compare<const N: usize>(lines: usize, words: [usize; N], most_error: f64, table: &[(f64, [f64; N])]) {
     for &(rate, row) in table {
         for (words, expected) in words.into_iter().zip(row) {
@@ -270,7 +270,7 @@ fn a_filter_says_what_it_is() {
             assert!(filter.false_positive_rate_at(101_500) > rate);
             assert_eq!(filter.false_positive_rate_at(0), 0.0);
             assert_eq!(filter.false_positive_rate_at(usize::MAX), 1.0);
-            // Every key sets at most so many bits, and the first ones hardly ever fewer.
+            // Every key sets at most this many bits, and the first ones hardly ever fewer.
             filter.insert(&1u32);
             let bits = (filter.fill_ratio() * filter.memory_bytes() as f64 * 8.0).round() as usize;
             assert!(bits <= words * filter.bits_per_word() && bits > words * filter.bits_per_word() / 2);

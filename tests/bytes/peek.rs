@@ -13,7 +13,7 @@ fn peek(bytes: &[u8]) -> SnapshotHeader {
     SnapshotHeader::peek(bytes).unwrap()
 }
 
-/// What is wrong with the header.
+/// The fault of the header.
 #[track_caller]
 fn refused(bytes: &[u8]) -> String {
     SnapshotHeader::peek(bytes).unwrap_err().to_string()

@@ -246,7 +246,8 @@ fn bare_name_writer() {
     }
 }
 
-/// As long as a file system allows, and the longest that leaves no room for anything beside them.
+/// The longest name that a file system allows, and the longest that leaves no room for anything
+/// beside it.
 #[test]
 fn names_may_be_as_long_as_a_file_s() {
     let directory = tempfile::tempdir().unwrap();

@@ -233,7 +233,7 @@ fn read_whole(bytes: &[u8]) -> [Result<ConcurrentBloom, SnapshotError>; 3] {
     ]
 }
 
-/// As filters that are read, in `contract.rs`; but only `verify` looks at the content.
+/// Views fail like filters that are read, in `contract.rs`; but only `verify` looks at the content.
 #[test]
 fn a_view_of_damaged_bytes_is_an_error_or_safe() {
     let bytes = filled(4, 3).to_bytes();
@@ -388,7 +388,7 @@ fn every_absurd_field_is_an_error() {
             .starts_with("the filter was not read: the allocation of ")
     );
     assert!(refused.source().is_some());
-    // As many keys as a builder takes for three blocks.
+    // The most keys that a builder puts into three blocks.
     let most = 3 * 32_768;
     for keys in [1, most] {
         for filter in read_whole(&with_field(&bytes, 48, &number(keys))) {
@@ -424,7 +424,7 @@ fn every_absurd_field_is_an_error() {
     );
 }
 
-/// What a view needs to be mapped in huge pages: a file system keeps a file in them where it was
+/// A view needs this to be mapped in huge pages: a file system keeps a file in them where it was
 /// written in whole ones.
 #[test]
 fn a_snapshot_is_written_in_pieces_of_2_mib() {
@@ -570,7 +570,7 @@ mod deltas {
         }
     }
 
-    /// As documented: 8 to 10 bytes for a fresh key of two words with three bits each.
+    /// The documented size: 8 to 10 bytes for a fresh key of two words with three bits each.
     #[test]
     fn a_delta_is_compact() {
         let filter = ConcurrentBloom::builder().expected_keys(1_000_000).build().unwrap();
@@ -1343,13 +1343,13 @@ mod forgetting {
         filter.insert("a");
         time.set((5_000_000_000 + 2 * 3600) * SECOND);
         filter.insert("b");
-        // As the system's clock would have written it.
+        // The bytes that the system's clock would have written.
         let bytes = by_clock(&filter.to_bytes(), 1);
         let then = field(&bytes, 64);
         for same in read_whole(&bytes).map(Result::unwrap) {
             assert!(same.contains("a") && same.contains("b") && !same.contains("c"));
-            // What it writes says how much is left, by its own clock, which a moment ago said what
-            // `then` was by the other.
+            // The new snapshot says how much is left, by its own clock, which a moment ago said
+            // what `then` was by the other.
             let again = same.to_bytes();
             let read = field(&again, 72) - (field(&bytes, 72) - then);
             let now = field(&again, 64);
@@ -1382,7 +1382,7 @@ mod forgetting {
             let window = Duration::from_secs(2 * 3600);
             let filter = builder().window(window).clock(time.clock()).build().unwrap();
             filter.insert("a");
-            // As the time of day would have written it.
+            // The bytes that the time of day would have written.
             let bytes = by_clock(&filter.to_bytes(), 2);
             for same in read_whole(&bytes).map(Result::unwrap) {
                 assert_eq!(same.contains("a"), is_there, "{ago} s ago");

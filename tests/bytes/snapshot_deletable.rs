@@ -47,7 +47,7 @@ fn pair(keys: usize, removals: usize) -> TombstoneBloom {
     filter
 }
 
-/// The memory that makes so many words, with the stripes beside them.
+/// The memory that makes this many words, with the stripes beside them.
 fn budget(words: usize) -> usize {
     let stripes = |all: usize| (1 << (all / 256).max(1).ilog2()).min(256);
     8 * (words..).find(|all| all - stripes(*all) == words).unwrap()
@@ -75,7 +75,7 @@ fn d_left(buckets: usize, keys: u64) -> DLeftFilter {
     filter
 }
 
-/// As a filter by Murmur3.
+/// Reads the bytes as a filter by Murmur3.
 fn read<E: Encode>(bytes: &[u8]) -> Result<Filter<E>, String> {
     contract::read(bytes, &Murmur3::default())
 }
@@ -464,7 +464,7 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
     assert_zeros(&small_cuckoo(), (34..40).chain(56..120));
     assert_lengths_are_not_believed(&small_cuckoo(), 64, [200, 1 << 20, 1 << 40].into_iter(), most);
     assert_keys_are_planned(&small_cuckoo());
-    // The most are those that a builder plans so many buckets for.
+    // The most keys for which a builder plans this many buckets.
     let most = planned_keys(&small_cuckoo());
     let plan = |keys| {
         CuckooFilter::builder()

@@ -12,7 +12,8 @@ pub fn fetched() -> PathBuf {
 }
 
 /// The class paths with Guava: Debian's (`libguava-java`), then the newer one that
-/// `ci/fetch/spark.sh` fetched; only the one in `LANEBLOOM_GUAVA` if it is set. Or why there is none.
+/// `ci/fetch/spark.sh` fetched; only the one in `LANEBLOOM_GUAVA` if it is set. Or why there is
+/// none.
 pub fn guava() -> Result<Vec<String>, String> {
     let debian = PathBuf::from("/usr/share/java/guava.jar");
     let is_guava = |path: &PathBuf| {

@@ -1,5 +1,5 @@
-//! What every filter promises, stated once over traits, for each type of the
-//! list in `common/filters.rs`.
+//! The promises of every filter, stated once over traits, for each type of the list in
+//! `common/filters.rs`.
 //!
 //! A program of its own, so that ci/release.sh need not compile it.
 
@@ -632,7 +632,7 @@ fn fills<E: Engine + Count + Remove + Insert<Error = InsertError>, S: KeyHasher>
         assert!(error.is_full() && full >= 3000);
         assert_eq!((error.inserted(), filter.len()), (full, full));
     }
-    // What is behind a refused key is hashed no more, but for the chunk of it.
+    // Keys behind a refused one are not hashed, but for its chunk.
     let hashed = Cell::new(0);
     let counted: Vec<_> = content.iter().map(|&key| Counted { key, hashed: &hashed }).collect();
     assert!(of(3000, &[]).insert_batch(&counted).is_err());

@@ -131,7 +131,7 @@ macro_rules! folds_to_rate {
             same.fold(factor).unwrap();
             assert!(factor > 1 && same == folded && rate <= target, "{factor}: {rate}");
             assert!(numbers(5, keys).iter().all(|key| folded.contains(key)));
-            // What it measures is within 4 standard deviations of what it says.
+            // The measured rate is within 4 standard deviations of the computed one.
             let measured = hit_rate(&folded, 20_000);
             let noise = 4.0 * (rate / 20_000.0).sqrt() + 1.0 / 20_000.0;
             assert!((measured - rate).abs() <= noise, "{measured} {rate}");

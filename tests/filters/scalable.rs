@@ -764,7 +764,7 @@ fn the_hint_decides_about_layers() {
 
     let late = build(0);
     for key in 0..KEYS {
-        // As if the keys so far were a share of the input.
+        // The hint takes the keys so far for a share of the input.
         late.set_hint((KEYS + key / 50) as usize);
         fill(&late, key..key + 1);
     }

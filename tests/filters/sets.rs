@@ -118,7 +118,7 @@ fn intersections_of_full_filters_have_the_documented_rates() {
     assert_eq!(sparse(1).is_disjoint(&sparse(2)), Ok(false));
 }
 
-/// What was inserted into both filters is removed from their intersection as often.
+/// A key that was inserted into both filters is removed from their intersection as often.
 #[test]
 fn an_intersection_of_counters_has_the_lesser_number_of_copies() {
     let (mut a, b) = (counting(4, 4), counting(4, 4));

@@ -222,7 +222,7 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
         filter.current_false_positive_rate(),
         filter.current_false_negative_rate(),
     );
-    // As asked for; a line more or less is 2% of the smallest filter.
+    // The rates that were asked for; a line more or less is 2% of the smallest filter.
     let asked = (false_positives * (1.0 - model.1), false_negatives);
     for (model, asked) in [(model.0, asked.0), (model.1, asked.1)] {
         assert!(model <= asked && model > 0.95 * asked, "{model:e}, not {asked:e}");

@@ -465,7 +465,7 @@ fn by_number_the_last_keys_are_visible_and_at_most_a_generation_more() {
     }
 }
 
-/// As the docs of `rotate_when_full` say: how many keys generations get, by their share.
+/// The docs of `rotate_when_full` say how many keys generations get, by their share.
 #[test]
 fn by_number_generations_get_about_their_share() {
     let ratios = |share: usize, rate: f64, generations: usize| {
@@ -752,8 +752,8 @@ impl Watched {
         })
     }
 
-    /// What is added is as old here as there, and is forgotten up to a generation later; or anew,
-    /// if generations are not even.
+    /// Keys that are added are as old here as there, and are forgotten up to a generation later; or
+    /// anew, if generations are not even.
     fn unite(&mut self, other: &Self) {
         self.filter.union_from(&other.filter).unwrap();
         self.find_step();
@@ -1254,8 +1254,8 @@ fn a_union_into_a_filter_whose_keys_have_expired_is_found() {
     ours_time.set(10_000);
     assert_eq!(ours.union_from(&theirs), Ok(true));
     assert!(finds(&ours, 2) && !finds(&ours, 1));
-    // What has expired there is not added, nor does it need room here; and what differs is refused
-    // all the same.
+    // Keys that have expired there are not added, nor do they need room here; and different
+    // settings are refused all the same.
     theirs_time.set(10_000);
     assert_eq!(ours.union_from(&theirs), Ok(false));
     let builder = exact(1000).window(Duration::from_nanos(300)).clock(ours_time.clock());
@@ -1330,7 +1330,7 @@ fn a_clone_is_another_filter_with_the_same_keys() {
     assert!(finds(&filter, 9));
     assert!(copy.insert(&9u64) && finds(&copy, 9));
     assert_eq!(copy.live_generations().len(), 1);
-    // As many rotations as use all its memory, and again.
+    // Enough rotations to use all its memory, and again.
     for now in 6..20 {
         time.set(100 * now);
         copy.insert(&now);
@@ -1380,7 +1380,7 @@ fn figures_say_what_the_filter_is() {
 
 // ---- Threads ----
 
-/// As many as hold a lookup up now and then.
+/// Enough threads to hold a lookup up now and then.
 const THREADS: usize = 4;
 
 /// Each thread has its own keys and knows when it inserted them; what is within the window must be

@@ -1,4 +1,4 @@
-//! What the command line may say.
+//! The command line.
 
 use clap::builder::UnknownArgumentValueParser;
 use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
@@ -280,9 +280,9 @@ pub(crate) struct Query {
 /// `build --bank` makes the bank of the files. For each file that may hold the key of a line, this
 /// prints the name of the file, a tab, and the line unchanged. A name with control characters, or
 /// one that begins with a quote, is a string of JSON. A name that is not UTF-8 is quoted for the
-/// shell, as `ls` does: $'a\377'. Exits with 0 if every key is in a file, and with 1 otherwise. A name
-/// may be wrong: `info` prints how many are, on average. A line without a key is in no file. With
-/// --quiet it prints nothing and exits at the first key that is in no file.
+/// shell, as `ls` does: $'a\377'. Exits with 0 if every key is in a file, and with 1 otherwise. A
+/// name may be wrong: `info` prints how many are, on average. A line without a key is in no file.
+/// With --quiet it prints nothing and exits at the first key that is in no file.
 ///
 /// The bank names the hasher, as for `query`. If you gave --ignore-case to `build`, give it to
 /// `which` too.
@@ -547,7 +547,7 @@ pub(crate) struct SizeArgs {
     pub(crate) rate: Option<f64>,
 }
 
-/// What the key of a line is: the whole line by default.
+/// The key of a line: the whole line by default.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct KeyArgs {
     /// Use field K of each line as the key, counted from 1; several, such as 1,3, for a key of
@@ -625,7 +625,7 @@ pub(crate) enum Format {
     Redisbloom,
 }
 
-/// What hashes keys.
+/// The hash function of the keys.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Hasher {
     /// Murmur3 x64_128, which every language has. Anyone can make keys that collide
@@ -652,7 +652,7 @@ pub(crate) enum Funnel {
     Bytes,
 }
 
-/// What `convert` makes.
+/// The format that `convert` writes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Target {
     /// A snapshot of a ConcurrentBloom, from a ScalableBloom with one layer

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-/// What to do with a bank in place of `query`, `merge` or `convert`.
+/// The advice for a bank that is given to `query`, `merge` or `convert`.
 pub(crate) const INSTEAD: &str = "it is a bank of filters: `which` says which of them hold a key, `build --bank` makes \
                                   another one of more files";
 

@@ -326,7 +326,7 @@ mod tests {
         };
         assert!((axis(true).share(10.0) - 0.5).abs() < 1e-9);
         assert!((axis(false).share(50.5) - 0.5).abs() < 1e-9);
-        // What is outside stays in the picture.
+        // Values outside stay in the picture.
         assert_eq!((axis(true).share(0.1), axis(true).share(1e9)), (0.0, 1.0));
     }
 }

@@ -1,4 +1,4 @@
-//! What this machine is, as far as Linux tells; elsewhere the architecture and the instruction set.
+//! This machine, by Linux's files; elsewhere only the architecture and the instruction set.
 
 use std::{env, fs, thread};
 
@@ -72,7 +72,7 @@ pub(crate) fn free_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    // What a container uses already includes its page cache, so its limit counts.
+    // The memory that a container uses already includes its page cache, so its limit counts.
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let limit = limit.and_then(|text| text.trim().parse().ok());
     Some((kib << 10).min(limit.unwrap_or(u64::MAX)))

@@ -35,7 +35,7 @@ pub(crate) enum Content {
 /// right.
 pub(crate) struct Unreadable {
     pub(crate) header: SnapshotHeader,
-    /// What is missing.
+    /// The missing thing.
     pub(crate) reason: &'static str,
 }
 
@@ -88,7 +88,7 @@ impl FilterFile {
 const REFUSED: &str = "`merge` and `convert` refuse it";
 
 impl Content {
-    /// What it is, in a few words.
+    /// The kind of the content, in a few words.
     pub(crate) fn kind(&self) -> String {
         let kind = match self {
             Self::Filter(filter) => filter.kind(),
@@ -178,7 +178,7 @@ fn head(reader: &mut impl Read) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-/// What a file with certain first bytes can be.
+/// The possible forms of a file with certain first bytes.
 enum Form {
     Snapshot,
     Redis,

@@ -1,5 +1,5 @@
-//! What the key of a record is: the line, fields, columns of CSV, or values of JSON. Cuts bytes
-//! into records, and hashes their keys.
+//! The key of a record: the line, fields, columns of CSV, or values of JSON. Cuts bytes into
+//! records, and hashes their keys.
 
 use crate::args::{self, Funnel};
 use crate::csv::{Record, Wrong};
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Keys of a batch, which are hashed in one call.
 const BATCH: usize = 256;
 
-/// What the key of a record is.
+/// The rules for the key of a record.
 #[derive(Clone)]
 pub(crate) struct KeySpec {
     source: KeySource,
@@ -35,7 +35,7 @@ pub(crate) struct KeySpec {
     form: KeyForm,
 }
 
-/// What is made of the text of a key.
+/// The form of a key that its text is turned into.
 #[derive(Clone, Copy, PartialEq)]
 enum KeyForm {
     /// Nothing: its bytes are hashed.
@@ -71,7 +71,7 @@ enum KeySource {
 /// The chunks of the inputs, whose records have keys.
 pub(crate) type Chunk = input::Chunk<Keyed>;
 
-/// What follows from the bytes of a chunk.
+/// The records of a chunk and their keys.
 #[derive(Default)]
 pub(crate) struct Keyed {
     /// Where each record ends, its terminator included.
@@ -660,8 +660,8 @@ impl Framer {
         Ok(start..end)
     }
 
-    /// Reads the record that begins at `start`. Returns the length of its bytes, or `None` if there
-    /// is no whole one. Fails if it is too long, or not as CSV should be.
+    /// Reads the record that begins at `start`. Returns the length of its bytes, or `None` if its
+    /// end is missing. Fails if it is too long, or not as CSV should be.
     fn record(&mut self, bytes: &[u8], start: usize, is_end: bool) -> Result<Option<usize>> {
         let KeySource::Csv {
             numbers,

@@ -1,4 +1,4 @@
-//! What `bench` measured: the table that it writes as CSV, and that `plot speed` reads.
+//! The measurements of `bench`: the table that it writes as CSV, and that `plot speed` reads.
 
 use crate::cpu_info::CpuInfo;
 use anyhow::{Context, Result, bail};

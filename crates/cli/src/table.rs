@@ -25,7 +25,7 @@ pub(crate) fn mean(number: f64) -> String {
     }
 }
 
-/// What a summary says of lines without a key.
+/// A summary's words about lines without a key.
 pub(crate) fn without_key(missing: usize) -> String {
     match missing {
         0 => String::new(),

@@ -183,7 +183,7 @@ fn ngrams(args: &Args) -> Option<usize> {
     args.ngrams.or(args.near.map(|_| NEAR_NGRAMS))
 }
 
-/// What the hashes depend on, but for the seed, as options.
+/// The settings on which the hashes depend, except the seed, as options.
 fn settings(args: &Args) -> String {
     let mut text = match (&args.split, args.unit) {
         (Some(regex), _) => format!("--split {regex}"),

@@ -96,7 +96,7 @@ fn each_of_part<'a>(text: &'a str, each: &mut impl FnMut(&'a str)) {
     text.split_word_bounds().filter(is_word).for_each(each);
 }
 
-/// What an ASCII character is by the rules for word boundaries.
+/// The class of an ASCII character by the rules for word boundaries.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Class {
     Space,

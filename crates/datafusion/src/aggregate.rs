@@ -1,5 +1,5 @@
-//! What both aggregates share: how arguments, batches and states of DataFusion reach a set of keys.
-//! `bloom.rs` and `spark.rs` have the sets.
+//! The code of both aggregates: how arguments, batches and states of DataFusion reach a set of
+//! keys. `bloom.rs` and `spark.rs` have the sets.
 
 use crate::keys::{Class, HashKeys, constant, hash_array, hash_valid, nulls_of};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanArray};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The set of keys of one group.
 pub(crate) trait Sketch: Debug + Default + Send + Sync + 'static {
-    /// What all groups of one aggregate share.
+    /// The plan that all groups of one aggregate share.
     type Plan: Debug + Send + Sync + 'static;
     type Hasher: HashKeys + Default;
 

@@ -68,7 +68,7 @@ struct Entry {
 }
 
 struct Known {
-    /// That of its keys, if the filter knows it.
+    /// The class of its keys, if the filter knows it.
     class: Option<Class>,
     look_up: Box<LookUp>,
     watch: Watch,

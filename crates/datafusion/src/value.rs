@@ -114,7 +114,7 @@ impl Filter {
     }
 }
 
-/// What was read, if no bytes follow it.
+/// The value that was read, if no bytes follow it.
 pub(crate) fn whole<T>((read, rest): (T, &[u8])) -> Result<T> {
     if rest.is_empty() {
         return Ok(read);

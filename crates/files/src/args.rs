@@ -3,7 +3,7 @@
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// What is read.
+/// The inputs.
 #[derive(Args, Debug)]
 pub struct InputArgs {
     /// Files and folders to read, one after another; `-`: stdin, which is read if nothing is named.

@@ -84,10 +84,10 @@ impl Claims {
     }
 }
 
-/// What identifies a file, whatever links lead to it.
+/// The identity of a file, whatever links lead to it.
 fn keys(path: &Path, is_written: bool) -> Vec<Key> {
     if !is_stdin(path) {
-        // What cannot be read is an error when it is opened.
+        // A file that cannot be read is an error when it is opened.
         let id = FileId::at(path).ok().flatten().map(Key::Id);
         return id.into_iter().chain([Key::Path(resolved(path))]).collect();
     }

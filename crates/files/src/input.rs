@@ -37,7 +37,7 @@ const MOST_AHEAD: usize = 8;
 pub struct Chunk<R> {
     buffer: Vec<u8>,
     len: usize,
-    /// What follows from the bytes: where the records are, their keys, hashes.
+    /// The records in the bytes: their places, keys, hashes.
     pub records: R,
     /// The number of the input that the chunk comes from.
     pub input: usize,
@@ -82,7 +82,7 @@ impl<R> Chunk<R> {
 
 /// Cuts the bytes of inputs into whole records.
 pub trait Cut: Send + 'static {
-    /// What follows from the bytes of a chunk.
+    /// The records in the bytes of a chunk.
     type Records: Default + Send + 'static;
 
     /// Begins the next input. Returns whether [`next`](Self::next) yields its chunks; otherwise its
@@ -313,7 +313,8 @@ impl<C: Cut> Reader<C> {
                 buffer.resize(len + chunk_len, 0);
             }
             let reader = self.current.as_mut().expect("an input is open");
-            // As much at a time as the threads that unpack ahead, so that as many bytes were read.
+            // At most a chunk at a time, like the threads that unpack ahead, so that the same
+            // number of bytes was read.
             let most = buffer.len().min(len + CHUNK);
             let read = match reader.read(&mut buffer[len..most]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

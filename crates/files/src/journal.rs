@@ -15,17 +15,17 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Default, Deserialize, Serialize)]
 pub struct Content {
-    /// What the hashes depend on, as options.
+    /// The settings on which the hashes depend, as options.
     pub settings: String,
     /// The filter beside the journal; `None` if there is none yet.
     pub state: Option<Id>,
     /// `None` for a filter of --build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Vec<Done>>,
-    /// What comes next, while a run saves its work.
+    /// The next point, while a run saves its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Next>,
 }

@@ -1,6 +1,6 @@
-//! What the commands `lanebloom` and `lanebloom-corpus` share: inputs, outputs, states, and the
-//! threads between them. The items are public for these two commands only, and may change in every
-//! version.
+//! The code that the commands `lanebloom` and `lanebloom-corpus` share: inputs, outputs, states,
+//! and the threads between them. The items are public for these two commands only, and may change
+//! in every version.
 //!
 //! [`args`] has the options that both commands have. [`input`] yields chunks of whole records.
 //! [`pipeline`] gives them to threads, and then, in order, to a stage. [`output`] replaces files as

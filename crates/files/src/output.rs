@@ -16,7 +16,7 @@ pub struct Output {
     path: PathBuf,
     /// The path as it was given.
     name: String,
-    /// As the file was before, if it is also the input.
+    /// The stamp of the file before the run, if it is also the input.
     stamp: Option<Stamp>,
 }
 
@@ -77,7 +77,7 @@ impl Output {
         if is_stdin(&self.path) {
             return write(&mut stdout::open().context("cannot write the output")?);
         }
-        // What `write` returned, if the new file is not to stay.
+        // The result of `write`, if the new file is not to stay.
         let mut dropped = None;
         let replaced = replace_file(&self.path, |file| {
             let done = write(file).and_then(|done| Ok((self.is_to_replace(file)?, done)));
@@ -267,7 +267,7 @@ impl Outputs {
 mod tests {
     use super::*;
 
-    /// What another program appends meanwhile would be lost.
+    /// Lines that another program appends meanwhile would be lost.
     #[test]
     fn a_file_that_changes_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();

@@ -24,11 +24,11 @@ pub fn all_threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What threads do with chunks side by side.
+/// The work that threads do on chunks side by side.
 pub trait Work<R>: Send + Sync + 'static {
     fn work(&self, chunk: &mut Chunk<R>);
 
-    /// What is left to do after the stage has taken the chunk with this number.
+    /// The work that is left after the stage has taken the chunk with this number.
     fn finish(&self, _: &mut Chunk<R>, _number: u64) -> Result<()> {
         Ok(())
     }
@@ -38,7 +38,7 @@ pub trait Work<R>: Send + Sync + 'static {
     fn abandon(&self) {}
 }
 
-/// What depends on the order of the input.
+/// The work that depends on the order of the input.
 pub trait Stage<R>: Send + 'static {
     /// Takes the next chunk.
     fn take(&mut self, chunk: &mut Chunk<R>) -> Result<()>;

@@ -45,12 +45,8 @@ pub fn empty<S: FilterHasher + Copy>(expected: Option<usize>, rate: f64, hasher:
     };
     let wanted = || format!("a filter for {keys} keys at a rate of {rate:.2e}");
     let filter = builder(rate, hasher).hint(keys).build().with_context(wanted)?;
-    // Where there is no memory for them, the first layer is one without the hint.
-    ensure!(
-        filter.expected_keys() == keys,
-        "{}: there is no memory for it",
-        wanted()
-    );
+    // If memory is too small for them, the first layer is one without the hint.
+    ensure!(filter.expected_keys() == keys, "{}: not enough memory for it", wanted());
     Ok(filter)
 }
 

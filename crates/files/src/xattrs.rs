@@ -18,7 +18,7 @@ mod unix {
     /// Permissions for users and groups by name, and for the file's group.
     const ACCESS: &[u8] = b"system.posix_acl_access";
 
-    /// What the kernel keeps itself: hashes of the file's bytes.
+    /// Attributes that the kernel keeps itself: hashes of the file's bytes.
     const OF_BYTES: [&[u8]; 2] = [b"security.ima", b"security.evm"];
 
     /// Gives a new file the attributes of the old one. Says which ones it cannot have.
@@ -62,7 +62,7 @@ mod unix {
         Ok(fsetxattr(new, name, &value, XattrFlags::empty())?)
     }
 
-    /// What a call writes to a buffer that is large enough.
+    /// The bytes that a call writes to a buffer that is large enough.
     fn sized(mut call: impl FnMut(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
         let mut buffer = vec![0; 1 << 10];
         loop {

@@ -293,7 +293,7 @@ impl Flat {
             *candidates = AccessPlan::answers(tile.iter().map(both));
             AccessPlan::each_one(*candidates, |i| {
                 let others = &mut indexes[functions * i + first..functions * (i + 1)];
-                // As `AccessPlan::lookups` for several lines.
+                // The prefetches of `AccessPlan::lookups` for several lines.
                 self.index(&mut tile[i].0, others, Some(Hint::L2));
             });
             if number > 0 {
@@ -417,7 +417,7 @@ impl Flat {
     #[inline(always)]
     fn all_set(&self, indexes: &[u64]) -> bool {
         let all = |indexes: &[u64]| indexes.iter().fold(1, |all, index| all & self.bits.bit(*index)) & 1 == 1;
-        // As in `holds`: no branch on the answer of the last group.
+        // Without a branch on the answer of the last group, as in `holds`.
         let (groups, last) = indexes.split_at(indexes.len().saturating_sub(1) / GROUP * GROUP);
         groups.chunks(GROUP).all(all) && all(last)
     }
@@ -486,7 +486,7 @@ fn one_by_one<K>(keys: &[K], mut work: impl FnMut(&K) -> bool, mut each: impl Fn
 pub struct Modulo {
     bits: u64,
     multiplier: u64,
-    /// As the multiplier, for numbers of 31 bits.
+    /// The multiplier for numbers of 31 bits.
     int_multiplier: u64,
     shift: u32,
 }

@@ -1,5 +1,5 @@
-//! What `lanebloom-redis` and the Python package need and a user does not. **Outside semver**: it
-//! depends on the exact version of this crate.
+//! Items that `lanebloom-redis` and the Python package need and a user does not. **Outside
+//! semver**: they depend on the exact version of this crate.
 
 use crate::guava::layout::{self, HashFunctions};
 /// For bitmaps of fewer bits than [`guava_size`] says: the number of hash functions by the same

@@ -152,13 +152,13 @@ pub trait JavaKey<F: JavaFormat>: KeyImpl<F> {}
 
 impl<F: JavaFormat, K: KeyImpl<F> + ?Sized> JavaKey<F> for K {}
 
-/// What differs between the systems.
+/// The differences between the systems.
 pub trait FormatImpl: Copy + Default + Eq + fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// A key's hash, from which all indexes of its bits follow.
     type Hash: Copy + Default;
     /// The indexes of a key's bits in filters that are wide: from 64 bits.
     type Wide: NextIndex + From<Self::Hash>;
-    /// What decides the size beside keys and rate.
+    /// The setting that decides the size beside keys and rate.
     type Sizing: Clone + Default + fmt::Debug;
 
     /// The name of the filter type.
@@ -189,7 +189,7 @@ pub trait FormatImpl: Copy + Default + Eq + fmt::Debug + fmt::Display + Send + S
     fn read_header(take: TakeBytes<'_>) -> Result<Layout<Self>, ReadError>;
 }
 
-/// What filters of a system ask of a key.
+/// The hash of a key for the filters of a system.
 pub trait KeyImpl<F: FormatImpl> {
     /// The hash by which filters of this format know the key.
     fn hash_for(&self, format: F) -> F::Hash;

@@ -41,9 +41,10 @@
 //!
 //! # Moving a service over
 //!
-//! As from [Guava](crate::guava#moving-a-service-over): a service takes the filter out of Redis and
-//! looks up in the copy. Meanwhile it fills a [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from
-//! the source of truth, with room for more keys than it [has](RedisBloom::info).
+//! The way is that from [Guava](crate::guava#moving-a-service-over): a service takes the filter out
+//! of Redis and looks up in the copy. Meanwhile it fills a
+//! [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from the source of truth, with room for more
+//! keys than it [has](RedisBloom::info).
 //!
 //! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
 //! hash without a key: [the module `hash`](lanebloom::hash) says more.

@@ -68,7 +68,7 @@ pub struct RedisCuckoo {
 /// The most layers of a chain: the module's default of `CF_MAX_EXPANSIONS`.
 const MOST_LAYERS: usize = 32;
 
-/// What `CF.RESERVE` was given, after its rounding.
+/// The arguments of `CF.RESERVE`, after its rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Settings {
     /// Buckets of the first layer: a power of two.
@@ -370,7 +370,7 @@ impl RedisCuckoo {
     ///
     /// # Errors
     ///
-    /// As [`insert`](Self::insert). The keys before the one that failed are in the filter
+    /// Fails like [`insert`](Self::insert). The keys before the one that failed are in the filter
     /// ([`inserted`](RedisBloomInsertError::inserted)), and none after it. (`CF.INSERT` tries those
     /// too.)
     ///
@@ -542,7 +542,7 @@ impl RedisCuckoo {
         self.layers.iter().map(|layer| layer.count(address)).sum()
     }
 
-    /// What `CF.INFO` returns.
+    /// The reply of `CF.INFO`.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;

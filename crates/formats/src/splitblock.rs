@@ -139,9 +139,9 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 ///
 /// # Consistency
 ///
-/// As [`ConcurrentBloom`](lanebloom::ConcurrentBloom): a key whose insert happened before a lookup
-/// is found. When a lookup returns true, what the inserters of these bits did before is visible.
-/// Two threads that insert one new key at the same time may both get true.
+/// The same as for a [`ConcurrentBloom`](lanebloom::ConcurrentBloom): a key whose insert happened
+/// before a lookup is found. When a lookup returns true, what the inserters of these bits did
+/// before is visible. Two threads that insert one new key at the same time may both get true.
 #[derive(Clone, PartialEq)]
 pub struct SplitBlockBloom(Filter<SplitBlock<Owned>, Xxh64>);
 

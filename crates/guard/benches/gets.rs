@@ -1,4 +1,4 @@
-//! What a get costs beside the calls that it is made of: a key that the filter turns away beside
+//! The cost of a get beside the calls that it is made of: a key that the filter turns away beside
 //! `CacheGuard::check`, a cached one beside moka's own get; by one thread and by two.
 //!
 //! ```sh
@@ -89,7 +89,7 @@ fn main() {
         contestant!("moka's blocking get", |i| moka.get(&(i % KEYS))),
         contestant!("blocking get, cached", |i| blocking.get(&(i % KEYS)).unwrap()),
     ];
-    // What each is compared with.
+    // The contestant with which each is compared.
     let bases: [usize; CONTESTANTS] = [0, 0, 0, 0, 4, 4, 6, 6];
 
     let (mut alone, mut by_two) = ([const { Vec::new() }; CONTESTANTS], [const { Vec::new() }; CONTESTANTS]);

@@ -1,4 +1,4 @@
-//! What the calls of guards and caches take for a key.
+//! The types that calls of guards and caches take for a key.
 
 use std::borrow::Borrow;
 

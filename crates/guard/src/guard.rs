@@ -269,7 +269,7 @@ impl<F: GuardFilter> ServedFilter<F> {
         self.state.fetch_or(UNFILLED, Ordering::Release);
     }
 
-    /// As [`CacheGuard::vouches`].
+    /// The lookup of [`CacheGuard::vouches`].
     #[cfg(feature = "cache")]
     fn vouches<K: Funnel + ?Sized>(&self, key: &K, is_told: impl FnOnce(bool, bool) -> bool) -> Option<u64> {
         let state = self.state();
@@ -609,7 +609,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// # Panics
     ///
-    /// As [`check_batch`](Self::check_batch) does, whose example calls it.
+    /// Panics like [`check_batch`](Self::check_batch), whose example calls this method.
     pub fn insert_batch<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) {
         debug_assert_borrowed_form(keys);
         self.insert_by(|filter| filter.insert_batch(keys));

@@ -182,7 +182,7 @@ impl GuardFilter for Layered {
             return Statistics::new(1.0, self.collected().as_ref().map_or(0, Vec::len), 1.0);
         };
         let rate = base.false_positive_rate + added.false_positive_rate;
-        // That of the part that fills up.
+        // The rate of the part that fills up.
         Statistics::new(added.fill_ratio, base.len + added.len, f64::min(rate, 1.0))
     }
 

@@ -242,7 +242,7 @@
 //! Without 1., the rows of a broken feed would be turned away until the next rebuild. Without 3.,
 //! values of that time would stay for their `time_to_live`.
 //!
-//! ## What the feed must do
+//! ## Duties of the feed
 //!
 //! - **Tell every change, or fail.** A process that publishes a message after its commit may be
 //!   killed in between, and nobody is told. Let the store tell: by `NOTIFY` in the transaction, or

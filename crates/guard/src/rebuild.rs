@@ -163,7 +163,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     ///
     /// # Panics
     ///
-    /// As [`CacheGuard::check_batch`] does.
+    /// Panics like [`CacheGuard::check_batch`].
     pub fn insert_batch<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) {
         debug_assert_borrowed_form(keys);
         self.next.insert_batch(keys);

@@ -33,7 +33,7 @@ macro_rules! server {
     }};
 }
 
-/// Of nodes that exchange often.
+/// A builder of nodes that exchange often.
 fn often(name: &str) -> SharedBuilder {
     let builder = SharedBloom::builder(name).interval(Duration::from_millis(5));
     builder.timeout(PATIENCE)

@@ -205,7 +205,7 @@ struct Group {
     bitset: u64,
 }
 
-/// What tells the row groups to read.
+/// The filter that selects the row groups to read.
 #[derive(Clone, Copy)]
 enum By<'a> {
     Nothing,

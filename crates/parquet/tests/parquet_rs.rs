@@ -333,7 +333,7 @@ fn the_files_filters_are_ours(file: &Bytes) -> usize {
 
 #[test]
 fn filters_in_files_of_parquet_rs_are_ours() {
-    // Of every column, even of booleans, for which Parquet defines none.
+    // Every column has one, even of booleans, for which Parquet defines none.
     let expected = 8 * ROW_GROUPS as usize;
     assert_eq!(the_files_filters_are_ours(&file(properties())), expected);
     let end = properties().set_bloom_filter_position(BloomFilterPosition::End);

@@ -229,7 +229,7 @@ def resident():
 
 
 def memory(name, n):
-    """What a filter adds to a process that has freed nothing before."""
+    """The memory that a filter adds to a process that has freed nothing before."""
     keys, make = list(range(n)), make_peers()[name]
     before = resident()
     f = make(n)

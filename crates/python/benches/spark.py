@@ -25,7 +25,7 @@ from lanebloom import spark as bloom
 
 
 class CpuSeconds:
-    """Of all processes below this one. Spark ends idle workers, and their times are lost with them,
+    """The times of all processes below this one. Spark ends idle workers, and their times are lost with them,
     so a thread notes the times of each process ten times a second."""
 
     def __init__(self):

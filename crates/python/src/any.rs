@@ -15,7 +15,7 @@ use std::iter;
 /// A filter.
 #[expect(clippy::large_enum_variant, reason = "a program has few of them")]
 pub(crate) enum Any {
-    /// Of lanebloom, with a hasher that is at hand.
+    /// A filter of lanebloom, with a hasher that is at hand.
     Own(AnyFilter),
     /// A mapped file.
     View(BloomView<'static, AnyHasher>),
@@ -103,7 +103,7 @@ impl Any {
         }
     }
 
-    /// What the argument `hasher` calls it.
+    /// The name of the hasher for the argument `hasher`.
     pub(crate) fn hasher_name(&self) -> Option<&'static str> {
         self.hasher().map(hasher_name)
     }
@@ -238,7 +238,7 @@ impl Any {
         )))
     }
 
-    /// What the filter was made for.
+    /// The purpose of the filter: its keys and rate.
     fn purpose(&self) -> String {
         format!("for {} keys at a rate of {:.2e}", self.expected_keys(), self.rate())
     }
@@ -370,7 +370,7 @@ pub(crate) fn peek(mut reader: impl Read) -> PyResult<(SnapshotHeader, impl Read
     Ok((header, io::Cursor::new(head).chain(reader)))
 }
 
-/// What the argument `hasher` calls a hasher.
+/// The name of a hasher for the argument `hasher`.
 pub(crate) fn hasher_name(hasher: &AnyHasher) -> &'static str {
     match hasher {
         AnyHasher::Builtin(BuiltinHasher::FastHash(_)) => "fast",
@@ -380,7 +380,7 @@ pub(crate) fn hasher_name(hasher: &AnyHasher) -> &'static str {
     }
 }
 
-/// What `repr` says of a hasher that is not the default.
+/// The part of `repr` for a hasher that is not the default.
 pub(crate) fn hasher_note(name: Option<&str>) -> &'static str {
     match name {
         Some("siphash") => ", secret",
@@ -411,7 +411,7 @@ pub(crate) fn hasher_of(header: &SnapshotHeader, secret: Option<SipHash13>) -> P
     }
 }
 
-/// What was read, if nothing follows it.
+/// The value that was read, if nothing follows it.
 fn whole<T>(read: Result<(T, impl Read), impl Error + 'static>) -> PyResult<T> {
     let (filter, mut rest) = read.map_err(unreadable)?;
     if rest.read(&mut [0])? == 0 {

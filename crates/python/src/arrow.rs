@@ -313,7 +313,7 @@ impl ArrowAnswers {
     }
 }
 
-/// What an array of [`ArrowAnswers`] points to.
+/// The memory to which an array of [`ArrowAnswers`] points.
 struct ExportedBits {
     buffers: [*const c_void; 2],
     _bits: Arc<[u64]>,

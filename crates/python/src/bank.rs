@@ -57,7 +57,7 @@ pub(crate) struct FilterBank {
     /// code, and waits for no other lock than that of a second bank.
     bank: RwLock<Bank>,
     hasher: AnyHasher,
-    /// Those of the first columns.
+    /// The names of the first columns.
     names: Vec<String>,
     /// Makes a key of an object.
     key: Option<Py<PyAny>>,
@@ -119,7 +119,7 @@ fn numbers<'py>(py: Python<'py>, parts: &[Vec<i64>]) -> PyResult<Bound<'py, PyAn
     numpy::answers(bytes, "q")
 }
 
-/// What stands after a bank: nothing, or the names of its columns as a line of JSON.
+/// The names after a bank: none, or those of its columns as a line of JSON.
 fn names_of(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Vec<String>> {
     if bytes.is_empty() {
         return Ok(Vec::new());
@@ -199,7 +199,7 @@ impl FilterBank {
         Ok((bank, names))
     }
 
-    /// What an error of [`push`](Self::push) advises.
+    /// The advice of an error of [`push`](Self::push).
     fn unfit(&self, py: Python<'_>, error: &BankError) -> PyErr {
         let mut text = error.to_string();
         if error.is_incompatible() {
@@ -489,7 +489,7 @@ impl FilterBank {
         self.with(py, |bank| bank.memory_bytes())
     }
 
-    /// What hashes the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed".
+    /// The hash function of the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed".
     #[getter]
     fn hasher(&self) -> &'static str {
         hasher_name(&self.hasher)
@@ -606,7 +606,7 @@ impl FilterBank {
 }
 
 impl FilterBank {
-    /// What stands after the bank, as the command writes it.
+    /// The line after the bank, as the command writes it.
     fn names_line(&self, py: Python<'_>) -> PyResult<String> {
         if self.names.is_empty() {
             return Ok(String::new());

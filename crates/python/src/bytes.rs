@@ -21,7 +21,7 @@ pub(crate) enum Written {
     Word(u64),
     /// Null: the bytes of [`NONE`].
     Null,
-    /// As many bytes as all keys of this type have.
+    /// The number of bytes that all keys of this type have.
     Fixed,
     /// Any number of bytes.
     Varying,
@@ -31,7 +31,7 @@ pub(crate) enum Written {
 /// as a double they are NaN, which is never written.
 const NULLS: [u8; 8] = *b"\xffnulls\xff\xff";
 
-/// Writes a row of so many parts; `write` appends part `i`. A row of one part is that part.
+/// Writes a row of this many parts; `write` appends part `i`. A row of one part is that part.
 ///
 /// The parts follow one another. A part of any length has its length before it, as 8 bytes, unless
 /// it is the last one. A null has no bytes. A row that has one ends with a bit for each part, 1 for

@@ -1,4 +1,4 @@
-//! What each filter does with keys and their hashes.
+//! The engines: each filter's work on keys and their hashes.
 
 use crate::bytes::Encoding;
 use lanebloom::hash::AnyHasher;
@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use std::ops::{Deref, RangeInclusive};
 use std::sync::{Mutex, PoisonError};
 
-/// What a filter of Spark's says of other keys.
+/// The error of a filter of Spark's for other keys.
 pub(crate) const NOT_SPARKS: &str = "Spark's filters hold integers, strings and bytes only. Look up other columns by a \
                                     number, such as xxhash64(column) of Spark SQL";
 
-/// What a view of a file says of new keys.
+/// The error of a view of a file for new keys.
 pub(crate) const VIEW: &str = "a view of a file takes no keys: copy() makes a filter that does";
 
 /// An exception for a filter that could not be made.
@@ -25,7 +25,7 @@ pub(crate) fn build_error(error: BuildError) -> PyErr {
     }
 }
 
-/// What has 4 bytes: an `int` of Java and Parquet, or one without a sign.
+/// Integers of 4 bytes: an `int` of Java and Parquet, or one without a sign.
 const INTS: RangeInclusive<i64> = i32::MIN as i64..=u32::MAX as i64;
 
 #[cold]
@@ -40,12 +40,12 @@ fn cut_off(word: u64) -> PyErr {
 
 /// How keys become hashes.
 pub(crate) trait Keys: Send + Sync {
-    /// What the filter sees of a key.
+    /// The hash of a key, as the filter sees it.
     type Hash: Copy + Default + Send + Sync;
     /// The bytes of its numbers.
     const ENCODING: Encoding;
 
-    /// What it says of other keys, if it takes integers only.
+    /// The error for other keys, if the filter takes integers only.
     fn integers_only(&self) -> Option<&'static str>;
     /// Whether its integers have 4 bytes.
     #[inline(always)]
@@ -94,7 +94,7 @@ pub(crate) trait Engine: Keys {
     }
 }
 
-/// What has a hasher of lanebloom, or is a bitmap, which has none. Hashes that are keys are
+/// A filter with a hasher of lanebloom, or a bitmap, which has none. Hashes that are keys are
 /// integers, and so are positions.
 pub(crate) trait Hashed: Send + Sync {
     fn any_hasher(&self) -> Option<&AnyHasher>;

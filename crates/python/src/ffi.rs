@@ -45,7 +45,7 @@ struct RawBuffer {
 /// `PyBUF_FORMAT | PyBUF_ND`: contiguous in C's order, with shape and format.
 const CONTIGUOUS: c_int = 0x0004 | 0x0008;
 
-/// What [`quick`] knows of an object.
+/// The facts that [`quick`] finds about an object.
 pub(crate) enum Quick<'a> {
     /// An integer of 64 bits.
     Int(i64),
@@ -111,8 +111,8 @@ pub(crate) fn utf8<'a>(string: &'a Bound<'_, pyo3::types::PyString>) -> PyResult
 ///
 /// # Safety
 ///
-/// As long as the result lives, `kept` keeps what it has, and this thread runs no Python code: it
-/// could remove the item from the list.
+/// While the result lives, `kept` keeps what it has, and this thread runs no Python code: it could
+/// remove the item from the list.
 #[inline(always)]
 pub(crate) unsafe fn quick_item<'a, 'py>(
     list: &'a Bound<'py, PyList>,

@@ -18,7 +18,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyTuple, PyType};
 use std::io::BufReader;
 use std::sync::Arc;
 
-/// What all filters share: a set of keys that says "certainly not" or "probably".
+/// The base of all filters: a set of keys that says "certainly not" or "probably".
 ///
 /// Make one by a class such as BloomFilter, or by Filter.load(path) and Filter.from_bytes(data),
 /// which return the class that was saved.
@@ -207,7 +207,7 @@ impl Filter {
         Self::new(any, self.key.as_ref().map(|key| key.clone_ref(py))).into_object(py)
     }
 
-    /// As an object of the class that fits.
+    /// Makes an object of the class that fits.
     pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         macro_rules! object {
             ($class:ident) => {
@@ -464,8 +464,8 @@ impl Filter {
         self.any.memory_bytes()
     }
 
-    /// What hashes the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed". None for
-    /// Bitmap, which hashes nothing, and for the filters of other systems.
+    /// The hash function of the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed".
+    /// None for Bitmap, which hashes nothing, and for the filters of other systems.
     #[getter]
     fn hasher(&self) -> Option<&'static str> {
         self.any.hasher_name()

@@ -188,7 +188,7 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
             }
             ("M", 8) => Values::Times(lend(data, len)?, unit.ok_or_else(|| unsupported(&dtype))?, true),
             ("V", _) if dtype.getattr("names")?.is_none() => Values::Fixed(lend(data, len * width)?, width),
-            // Those of two bytes became 8.
+            // Floats of two bytes became 8.
             ("f", 2) => Values::F64(lend(data, len)?),
             (kind, width) => numbers(kind, width, data, len)?.ok_or_else(|| unsupported(&dtype))?,
         }
@@ -276,7 +276,7 @@ fn unsupported(dtype: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// What has a contiguous buffer of numbers, such as an `array.array` or a `memoryview`, as a
+/// An object with a contiguous buffer of numbers, such as an `array.array` or a `memoryview`, as a
 /// column.
 pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<Batch>> {
     let Ok(buffer) = Buffer::of(object) else {

@@ -56,7 +56,7 @@ pub(crate) fn filter_bytes(path: &Path, column: &str, row_group: usize) -> PyRes
             let (start, _) = range(0).ok_or_else(beyond)?;
             let (head, _) = read(start, HEADER.min(size - start))?;
             let header = Header::parse(&head).map_err(unreadable)?;
-            // What it has after its whole blocks is not used.
+            // Bytes after its whole blocks are not used.
             (header.header_bytes() + header.stored_bytes()) as u64
         }
     };

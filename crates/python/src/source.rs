@@ -340,7 +340,7 @@ fn refuse_nanoseconds(keys: &Bound<'_, PyAny>, library: Library) -> PyResult<()>
         Library::PyArrow => (&["time64[ns]"], "cast it to time64('us')"),
         Library::Pandas | Library::Other => return Ok(()),
     };
-    // Of a relation, a frame and a table; of a column.
+    // The types of a relation, a frame and a table; of a column.
     let types = match keys.getattr_opt("types")? {
         Some(types) => types,
         None => match keys.getattr_opt("schema")? {

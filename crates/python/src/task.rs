@@ -61,7 +61,7 @@ pub(crate) fn hash_object<E: Keys>(engine: &E, object: &Bound<'_, PyAny>) -> PyR
     }
 }
 
-/// What to do with many keys.
+/// The task for many keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
     /// Insert them.
@@ -281,7 +281,7 @@ impl<'e, E: Engine> Gathered<'e, E> {
                 self.list(&PyList::new(items.py(), held.drain(..))?, out)?;
             }
         }
-        // As in a set, the keys before a bad one are in.
+        // The keys before a bad one are in, as in a set.
         self.list(&PyList::new(items.py(), held)?, out)?;
         result
     }

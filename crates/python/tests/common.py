@@ -1,4 +1,4 @@
-"""What several tests share."""
+"""Code that several tests share."""
 
 import copy
 import faulthandler
@@ -54,7 +54,7 @@ def is_refused(read, data):
 
 
 def command(*arguments, text=None, **options):
-    """What the command did with these arguments."""
+    """The result of the command with these arguments."""
     text = text if text is None else text.encode()
     return subprocess.run([COMMAND, *arguments], input=text, stdout=subprocess.PIPE, **options)
 

@@ -664,7 +664,7 @@ def test_relations_of_duckdb():
     query = f"select case when i % 5 = 0 then null else {names} end as s, case when i % 11 = 0 then null else i % 9000 end as i from range(20000) t(i)"
     relation = duckdb.sql(query)
     rows = relation.fetchall()
-    # As a stream of the relation, and as a reader of several batches and a table of pyarrow.
+    # The relation as a stream, as a reader of several batches and as a table of pyarrow.
     batches = functools.partial(relation.to_arrow_reader, 4096)
     assert len(list(batches())) > 3
     for source in lambda: relation, batches, relation.to_arrow_table:
@@ -740,10 +740,10 @@ def test_integers_that_have_no_four_bytes_are_refused(make):
         ):
             with pytest.raises(ValueError, match=message):
                 call(bad)
-        # As in a set, the keys of a list before the bad one are in.
+        # The keys of a list before the bad one are in, as in a set.
         assert 7 in f and 8 in f and 1 not in f
     assert f.add_many(pa.array([5, 6], pa.int64())) == 2
-    # What lies below a null is not a key.
+    # Values below a null are not keys.
     below = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\1"), pa.array([5, 2**40]).buffers()[1]])
     assert make(9, int_bytes=4).add_many(below) == 1
 

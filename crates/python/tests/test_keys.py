@@ -1,4 +1,4 @@
-"""Which objects are keys, and which of them are one key."""
+"""The objects that are keys, and those of them that are one key."""
 
 import datetime
 import decimal

@@ -46,7 +46,7 @@ def run(word):
 
 
 def test_every_example_is_one_of_these():
-    # Those of Spark are in test_spark.py.
+    # The recipes of Spark are in test_spark.py.
     assert README.count("```python") == 13
 
 

@@ -138,7 +138,7 @@ def each_is_a_key(make, kinds, rows, by):
 def test_rows_with_nulls_are_different_keys_from_every_producer(by):
     kinds = list(COLUMNS)
     pairs = list(itertools.product(kinds, kinds))
-    # Those of a table are those of a list, so the others are compared with a few of each type.
+    # The rows of a table are those of a list, so the others are compared with a few of each type.
     if by not in ("list", "table"):
         pairs = [(kind, other) for kind, other in pairs if other in ("string", kinds[kinds.index(kind) - 1])]
     for pair in pairs:
@@ -278,7 +278,7 @@ FRAMES = {
 
 
 class Stream:
-    """What speaks Arrow's interface and is no library's."""
+    """An object that speaks Arrow's interface and is no library's."""
 
     def __init__(self, table):
         self.table = table

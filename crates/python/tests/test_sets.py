@@ -1,4 +1,4 @@
-"""What the classes share with sets, and what each does alone."""
+"""The methods that the classes share with sets, and those of each class alone."""
 
 import datetime
 import time
@@ -104,7 +104,7 @@ def test_a_union_keeps_the_rate_or_says_what_to_do(make):
     # The same keys again, and a part of them, break no promise.
     for part in parts[0], of(make, range(100)):
         assert abs((parts[0] | part).approx_len - 250) <= 25
-    # What the error says helps.
+    # The advice of the error helps.
     expected = 4000 if isinstance(total, WindowedBloomFilter) else 1000
     large = type(total)(expected, 0.01)
     for i in range(4):

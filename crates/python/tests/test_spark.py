@@ -60,7 +60,7 @@ def plan(df):
 
 
 def rows(df):
-    """As a sorted list, in which NaN is equal to NaN."""
+    """The rows as a sorted list, in which NaN is equal to NaN."""
     return sorted(map(str, df.collect()))
 
 
@@ -413,7 +413,7 @@ def test_the_recipe_of_a_stream_goes_on_after_a_crash(spark, tmp_path):
 
     def arrive(name, ids):
         (tmp_path / name).write_text("".join(json.dumps({"id": i}) + "\n" for i in ids))
-        # As a whole: the stream reads what is there.
+        # By renaming: the stream reads every file that is there.
         (tmp_path / name).rename(source / name)
 
     def go(each):

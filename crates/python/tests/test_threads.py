@@ -61,7 +61,7 @@ def as_keys(numbers, kind):
 
 @pytest.mark.parametrize("kind", MAKES)
 def test_threads_do_everything_at_once(kind, tmp_path):
-    """What a thread added before a call is in all that the call makes."""
+    """Keys that a thread added before a call are in all that the call makes."""
     size = 4000
     make, rounds = MAKES[kind], 10
     f = make(size)
@@ -170,7 +170,7 @@ def test_unions_both_ways_end(kind):
         a, b = (left, right) if number % 2 else (right, left)
         for _ in range(20):
             a.update(b)
-            # As in Java.
+            # Guava refuses itself, here as in Java.
             if kind != "guava":
                 a.update(a)
             assert all((a | b).contains_many(keys))

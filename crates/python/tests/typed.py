@@ -1,4 +1,4 @@
-"""What mypy and pyright check: ci/python.sh runs both on this file, and pytest runs it."""
+"""The types that mypy and pyright check: ci/python.sh runs both on this file, and pytest runs it."""
 
 from __future__ import annotations
 

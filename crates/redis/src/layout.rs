@@ -93,7 +93,7 @@ impl BitmapLayout {
         Self::redisson_of(bits, functions)
     }
 
-    /// As a configuration of Redisson's says.
+    /// The layout that a configuration of Redisson's gives.
     pub(crate) fn redisson_of(bits: u64, functions: u8) -> Result<Self, BuildError> {
         Self::new(Scheme::Redisson, bits, functions)
     }

@@ -174,7 +174,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What the client buffers
+//! # Buffers of the client
 //!
 //! The `redis` crate reads all of a reply into memory before this crate sees its length. A text
 //! takes its bytes and a copy of them. A list of small values takes some ten times its bytes. The
@@ -182,7 +182,7 @@
 //! requests more than a chunk at a time. But a wrong server can send replies of any length. A
 //! connection of the `redis` crate does not bound a reply's time either: its timeouts hold for each
 //! single read. A [`SharedBloom`] has a connection of its own, which [bounds
-//! both](shared#what-it-promises).
+//! both](shared#promises).
 
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]

@@ -58,7 +58,7 @@ pub struct LocalBitmap {
     limit: usize,
 }
 
-/// What a [refresh](LocalBitmap::refresh) found.
+/// The result of a [refresh](LocalBitmap::refresh).
 ///
 /// # Examples
 ///
@@ -475,7 +475,7 @@ fn end_of(bits: &ConcurrentBitmap) -> u64 {
     end.unwrap_or(0)
 }
 
-/// What the copy is.
+/// The shape and statistics of the copy.
 impl LocalBitmap {
     /// The number of bitmaps: one, plus one for each time that a growing filter grew.
     ///

@@ -9,7 +9,7 @@
 //!                 <- others' bits -  chunks, and logs them <--
 //! ```
 //!
-//! # What it promises
+//! # Promises
 //!
 //! 1. **Lookups and inserts are local.** [`SharedBloom`] derefs to its [`ConcurrentBloom`], and
 //!    marks and counts nothing in it. No lookup, insert or drop ever waits for the network,
@@ -54,7 +54,7 @@
 //! A key that the server loses is missing only if no node has it any more (6). A
 //! [filled set](#the-first-fill) then opens its guards until a source has read it again.
 //!
-//! # What it does not promise
+//! # Limits of the promises
 //!
 //! - **A key that another node inserted comes late**: after up to an interval at each end and the
 //!   network's time. Until then a lookup here says "certainly not" for a key that is in the set.
@@ -150,7 +150,7 @@
 //! new one is filled and its keys have arrived. Then the server deletes the older one, and each
 //! node releases its memory.
 //!
-//! What holds, across any number of rebuilds:
+//! Promises, across any number of rebuilds:
 //!
 //! 1. **No node that has found a key refuses it** as long as the store has it: it finds it, or its
 //!    guard is open.
@@ -217,7 +217,7 @@
 //! query can serve it and the rebuilds of a cache, if it gives each id to a closure: one inserts
 //! into the filter, the other into the cache's `Keys`.
 //!
-//! # What it costs
+//! # Cost
 //!
 //! - Memory: twice the filter's. The second half is a copy of the bits that the server is known to
 //!   have. On the server: 1.25 times the filter, and a log of a quarter of it, between 1 and 16
@@ -267,7 +267,7 @@
 //! age: "seen by any node in the last ten minutes?" The time of day numbers its generations, so the
 //! nodes agree on them without a message. On the server each generation is a set of its own, under
 //! keys of its own, which expires. In every process it is a filter of the window's list. All
-//! [promises](#what-it-promises) above hold for every generation as long as it lives. In addition:
+//! [promises](#promises) above hold for every generation as long as it lives. In addition:
 //!
 //! 1. **A key is visible for the window, wherever it has arrived.** The window counts from the
 //!    key's insertion at any node. A key is visible at most one generation longer, even if it
@@ -590,7 +590,7 @@ impl SharedBuilder {
     ///
     /// # Errors
     ///
-    /// Fails if the name is empty or has a brace, if there is no memory for a second copy of the
+    /// Fails if the name is empty or has a brace, if memory is too small for a second copy of the
     /// bits, if the server does not answer or refuses, or if the set on it has another layout, seed
     /// or hasher.
     ///

@@ -51,7 +51,7 @@ pub trait Transfer: Commands {
     /// Other clients may use a [`RedisBloom`] meanwhile: the copy has at least every key that was
     /// inserted before. Its [count of keys](RedisBloom::info) is from the beginning of the
     /// transfer. The module's chunks have at most 16 MiB. If another server sends more, the `redis`
-    /// crate [buffers](crate#what-the-client-buffers) all of it first.
+    /// crate [buffers](crate#buffers-of-the-client) all of it first.
     ///
     /// # Errors
     ///

@@ -32,7 +32,7 @@ use core::{fmt, slice};
 pub(crate) trait Slots: Sized {
     const TYPE: &'static str;
     const KIND: Kind;
-    /// What a slot holds of a key, in messages.
+    /// The name of a slot's content, in messages.
     const FINGERPRINTS: &'static str;
     /// Lines that a key touches.
     const LINES: usize;

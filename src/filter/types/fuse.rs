@@ -199,7 +199,7 @@ impl StaticFilter {
     }
 }
 
-/// What a build made.
+/// The result of a build.
 ///
 /// ```
 /// let builder = lanebloom::StaticFilter::builder().cells_per_key(4);

@@ -30,7 +30,7 @@
 //! With a [hint](Builder::hint) of the number of keys, the first layer is for as many keys and
 //! takes 90% of the rate. If the hint [comes later](Filter::set_hint), the next layer is for the
 //! rest, but for at most 4096 times the keys before it. If more keys come than it says, growth goes
-//! on as without it. A hint is a guess: if there is no memory for its layer, or no room within the
+//! on as without it. A hint is a guess: if memory is too small for its layer, or no room within the
 //! limits, growth goes on as without it too. With a good hint the filter takes hardly more memory
 //! than one of the right size, and it has one layer or two. 10 million keys, bytes per
 //! key of an input that has each key twice, and ns per line by
@@ -58,7 +58,7 @@
 //! use, so they grow with the filter. All layers together stay below
 //! [`max_false_positive_rate`](ScalableBloom::max_false_positive_rate).
 //!
-//! # What it costs
+//! # Cost
 //!
 //! A lookup of a key that is in no layer searches all of them, a line in each. The old layers are
 //! small and near. Batches hash a key once and search every layer by the vector kernels. Each layer

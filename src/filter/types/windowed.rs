@@ -241,7 +241,7 @@ inserts! { WindowedBloom: Windowed }
 unions! { WindowedBloom: Windowed, "" }
 stored! { WindowedBloom: Windowed }
 
-/// What a window is, besides its size.
+/// The settings of a window, besides its size.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Options {

@@ -224,7 +224,7 @@ impl BuildJob<'_> {
             }
             Target::Redis(filter) => {
                 let key = self.args.redis_key.clone().map(String::into_bytes);
-                // As BF.CARD and BF.INFO count.
+                // The count of BF.CARD and BF.INFO.
                 (Content::Redis(Dump { filter, key }), filled.changed)
             }
             Target::Hashes(hashes) => {
@@ -262,7 +262,7 @@ impl BuildJob<'_> {
     }
 }
 
-/// What is filled.
+/// The filter that is filled.
 enum Target {
     /// Filled by the threads side by side, if these are many and the number of keys is expected.
     Growing(Arc<SharedSeen>),

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Info) -> Result<()> {
 #[derive(Default)]
 struct Facts {
     rows: Vec<Row>,
-    /// What parts the file has, such as layers.
+    /// The name of the file's parts, such as layers.
     part_name: &'static str,
     /// The part that the next rows are about, counted from 1; 0 for the file.
     part: usize,
@@ -232,7 +232,7 @@ impl Facts {
         self.show("names", text.join(", "), names.0.clone());
     }
 
-    /// What the header of a bank, or of what cannot be read, tells beside the hasher.
+    /// Adds the facts of a header, of a bank or of an unreadable file, except the hasher.
     fn header(&mut self, header: &SnapshotHeader) {
         let (mut keys, mut rate) = ("keys expected", "rate planned");
         match header.content {

@@ -138,7 +138,7 @@ pub(crate) fn plain(filter: ScalableBloom<AnyHasher>) -> AnyFilter {
     AnyFilter::Bloom(layer.expect("there is a layer"))
 }
 
-/// What a written file has.
+/// The summary of a written file.
 pub(crate) fn summary(content: &Content) -> Summary {
     let (filters, memory, now) = content.measured();
     let kind = content.kind();

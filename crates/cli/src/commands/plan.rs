@@ -67,7 +67,7 @@ fn objects(args: &Plan) -> String {
     text
 }
 
-/// What a filter takes.
+/// The size of a filter.
 struct Size {
     bits_per_key: f64,
     /// The rate that it has at the expected keys, at most the requested one.
@@ -77,7 +77,7 @@ struct Size {
     absent: f64,
 }
 
-/// What a type of filter takes for a number of keys at a rate.
+/// The size of a type of filter for a number of keys at a rate.
 type Sizing = fn(usize, f64) -> Result<Size, BuildError>;
 
 /// The bits per key of a filter without lines: `-log2(rate) / ln 2`. A key has `-log2(rate)` bits,

@@ -148,7 +148,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// What is printed of a record.
+/// The output for a record.
 enum Print {
     /// `present` or `absent`, a tab, and the record. They come first so that the record stays as it
     /// is, whatever ends it.
@@ -228,7 +228,7 @@ impl Stage<Keyed> for Answers {
         let keyed = &mut chunk.records;
         keyed.check_hashes()?;
         let mut found = mem::take(&mut keyed.found);
-        // What has no key is not in the filter.
+        // A record without a key is not in the filter.
         let present = found.iter().filter(|&&found| found).count();
         self.present += present;
         self.absent += keyed.hashes.len() - present;

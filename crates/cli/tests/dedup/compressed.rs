@@ -84,7 +84,7 @@ fn many_compressed_files() {
     let parts = (0..20).map(|number| fs::read(to.join(format!("{number:02}"))).unwrap());
     assert_bytes(&parts.collect::<Vec<_>>().concat(), &expected, "");
 
-    // What comes before an error is whole.
+    // The output before an error is whole.
     let (first, last) = (folder.file("first", gzip(b"a\n")), folder.file("last", zstd(b"b\n")));
     let whole = gzip(&numbers(0, 1000));
     let damaged = folder.file("damaged", &whole[..whole.len() - 10]);

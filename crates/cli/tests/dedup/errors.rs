@@ -76,7 +76,7 @@ fn unreadable_input() {
     for flags in [&[][..], &["--exact"]] {
         let error = |file: &Path, part: &str| {
             let output = Run::new(dedup(flags).arg(&good).arg(file), "").error(&[utf8(file), part]);
-            // What came before the error is whole.
+            // The output before the error is whole.
             assert!([&b"a\nb\n"[..], b""].contains(&&output[..]));
         };
         error(&missing, NO_FILE);

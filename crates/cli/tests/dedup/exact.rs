@@ -225,8 +225,8 @@ fn changes_after_the_second_pass_read_it() {
     }
 }
 
-/// As without the flag: more files than the process can have open, plain or compressed. All have
-/// long lines, which are read again.
+/// The same as without the flag: more files than the process can have open, plain or compressed.
+/// All have long lines, which are read again.
 #[test]
 #[cfg(unix)] // A limit of the shell.
 fn more_files_than_can_be_open() {

@@ -47,7 +47,7 @@ fn man_pages() {
             let (_, rest) = page.split_once(&format!("\n.SH {title}\n")).unwrap();
             rest.split_once("\n.SH ").map_or(rest, |(section, _)| section)
         };
-        // As `man` shows it.
+        // The text that `man` shows.
         let synopsis = ["\\fB", "\\fI", "\\fR", "\\"]
             .iter()
             .fold(section("SYNOPSIS").to_owned(), |text, mark| text.replace(mark, ""));

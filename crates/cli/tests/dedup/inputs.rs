@@ -49,7 +49,7 @@ fn a_folder_stands_for_its_files() {
     run.error(&[utf8(&output), "also the output"]);
 }
 
-/// As hubs of models keep them: a folder of links to files that are elsewhere.
+/// Hubs of models keep such folders: links to files that are elsewhere.
 #[cfg(unix)]
 #[test]
 fn links_in_a_folder_are_read() {
@@ -104,7 +104,7 @@ fn links_in_a_folder_are_read() {
     let json = run("dedup hub --json-summary").errors;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["files_not_read"], skipped);
-    // What a run in place replaces is in the folder.
+    // A run in place replaces only files in the folder.
     run("dedup --in-place hub").error(&["hub/a", "a link in a folder"]);
     assert_eq!(fs::read(folder.path("blobs/1")).unwrap(), b"1\n2\n");
     run("dedup --in-place hub/a").output();
@@ -162,7 +162,7 @@ fn links_in_a_folder_are_read() {
     assert_eq!(fs::read(folder.path("filter")).unwrap(), before);
 }
 
-/// What it matches, by path; files in folders once, though a folder and the files match.
+/// The files that it matches, by path; files in folders once, though a folder and the files match.
 #[test]
 fn a_pattern_stands_for_what_it_matches() {
     let folder = Folder::new();

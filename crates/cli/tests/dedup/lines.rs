@@ -377,8 +377,8 @@ fn text_in_utf16_is_refused() {
     }
 }
 
-/// As a log whose bytes were copied away: the rest was not read. The output's pipe is full until
-/// this test reads it, so the run waits far before the end of the file.
+/// A log whose bytes were copied away is such a file: the rest was not read. The output's pipe is
+/// full until this test reads it, so the run waits far before the end of the file.
 #[test]
 fn a_file_that_becomes_shorter_is_an_error() {
     let folder = Folder::new();

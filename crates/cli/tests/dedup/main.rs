@@ -106,7 +106,7 @@ fn spawn_to(command: &mut Command, stdout: impl Into<Stdio>) -> Child {
     command.stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// What a run left.
+/// The results of a run.
 struct Run {
     output: Vec<u8>,
     errors: String,
@@ -307,7 +307,7 @@ impl Random {
                 }
                 _ => format!("{}", self.below(count)).into_bytes(),
             };
-            // What has a terminator in it is two lines.
+            // A line with a terminator in it is two lines.
             lines.push(line);
         }
         let mut bytes = lines.join(&terminator);

@@ -4,7 +4,7 @@ use super::*;
 
 const BOTH: [&[&str]; 2] = [&[], &["--exact"]];
 
-/// What the files of a folder hold, by their paths in it.
+/// The files of a folder, by their paths in it, with their bytes.
 fn contents(folder: &Path) -> Vec<(String, String)> {
     let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
     while let Some(next) = folders.pop() {

@@ -36,7 +36,7 @@ fn lines_do_not_wait_for_more() {
     }
 }
 
-/// As SIGPIPE ends other programs: at the next write, though the input goes on.
+/// It ends like other programs by SIGPIPE: at the next write, though the input goes on.
 #[test]
 fn a_closed_output_ends_it_quietly() {
     for threads in ["1", "2", "4"] {
@@ -125,7 +125,7 @@ fn a_closed_stdout_is_an_error() {
     }
     assert!(!folder.path("state").exists(), "a state of lines that went nowhere");
 
-    // What writes nothing needs no stdout.
+    // A command that writes nothing needs no stdout.
     run(">&-", &["build", file, "-o", &filter]).output();
     run(">&-", &["query", "--quiet", &filter, file]).output();
     for args in [&["query", &filter, file][..], &["info", &filter]] {

@@ -136,7 +136,7 @@ fn many_lines_through_a_pipe() {
     }
 }
 
-/// What the help says of a different line: at most 10 bytes in a pipe, whose size is not known; 5
+/// The help's figures for a different line: at most 10 bytes in a pipe, whose size is not known; 5
 /// in a file in which each part brings as many new lines, unless the file is small.
 #[test]
 fn memory_for_different_lines() {

@@ -58,7 +58,7 @@ fn keys_of_several_parts() {
     Run::new(&mut dedup(["--field=1,0"]), "").error(&["'0'", "from 1"]);
 }
 
-/// As awk splits a line.
+/// Fields are those into which awk splits a line.
 #[test]
 fn fields_between_blanks() {
     let input = "a b\n  a\t \tb  \na  b c\r\na c\n\n \n";
@@ -416,7 +416,7 @@ fn values_of_json() {
         "/+1", "[1,2]\n[1,2]\n{\"+1\":1}\n{\"+1\":1}\n", "[1,2]\n[1,2]\n{\"+1\":1}\n", 2;
         "/01", "[1,2]\n[1,2]\n", "[1,2]\n[1,2]\n", 2;
     }
-    // Of members with the same name the last one counts.
+    // The last one counts of members with the same name.
     json(
         "/a/b",
         "{\"a\":{\"b\":1}}\n{\"a\":5,\"a\":{\"b\":2,\"b\":1}}\n{\"a\":{\"b\":1},\"a\":5}\n",

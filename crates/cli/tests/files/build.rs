@@ -147,7 +147,7 @@ fn the_rate_is_the_one_asked_for() {
     assert!(memory("0.01") == memory("1%"));
 }
 
-/// What the JVM and RedisBloom's module made.
+/// The bytes of the JVM and of RedisBloom's module.
 #[test]
 fn foreign_formats_are_bit_for_bit() {
     let shell = Shell::new();
@@ -291,7 +291,7 @@ fn outputs_are_replaced_as_a_whole() {
         assert_eq!(shell.names("."), names);
     }
 
-    // What cannot be written is said before anything is read.
+    // An output that cannot be written is an error before anything is read.
     let (null, reason) = if cfg!(windows) {
         ("NUL", "") // In the words of Windows.
     } else {
@@ -339,7 +339,7 @@ fn an_input_is_no_output() {
     ] {
         shell.fails(line, "it is also an input");
     }
-    // As stdin, named or not.
+    // By stdin, named or not.
     for line in ["build -o keys", "build more - -o keys"] {
         let keys = fs::File::open(shell.path("keys")).unwrap();
         let output = shell.command(line).stdin(keys).output().unwrap();

@@ -329,7 +329,7 @@ fn a_bad_table_is_an_error_with_its_line() {
     }
     assert_eq!(shell.read("old.svg"), b"old");
 
-    // What is not an error: other orders of columns, another column, a byte order mark, one line.
+    // Not errors: other orders of columns, another column, a byte order mark, one line.
     let other = "\u{feff}operation,ns_per_key,note,filter_bytes,l1d_bytes,l2_bytes,l3_bytes,threads,instruction_set,cpu\r\n\
                  a,1,x,4096,,,,2,AVX2,X\r\n";
     shell.write("other.csv", other);

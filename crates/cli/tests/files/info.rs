@@ -365,7 +365,7 @@ fn an_endless_pipe_is_no_filter() {
     }
 }
 
-/// What the library cannot read, and what follows it, is described as in a file.
+/// Snapshots that the library cannot read, and bytes after them, are described as in a file.
 #[test]
 fn unreadable_snapshots_come_from_stdin_too() {
     let shell = Shell::new();

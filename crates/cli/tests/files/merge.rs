@@ -127,7 +127,7 @@ fn what_cannot_be_merged() {
     }
 }
 
-/// What is written, by its kind. Numbers are counted, and keys are estimated.
+/// The summary has the kind of what is written. Numbers are counted, and keys are estimated.
 #[test]
 fn a_summary_names_the_kind() {
     let shell = Shell::new();

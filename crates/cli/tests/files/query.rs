@@ -309,7 +309,8 @@ fn funnels_of_guava() {
     };
     let missing = |lines: &str| format!("lanebloom: {lines} without a key, taken for absent\n");
 
-    // What the funnel does not take is not a key: not a number, one that is too large, not UTF-8.
+    // Texts that the funnel does not take are not keys: not a number, one that is too large, not
+    // UTF-8.
     let numbers = b"1\n-2\n9223372036854775808\n+03\n4.0\n 5\n\n9223372036854775807\n";
     let summary = funneled("long", "", numbers);
     assert!(summary.contains(", 4 of them without a key, "), "{summary}");

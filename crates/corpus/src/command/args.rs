@@ -1,4 +1,4 @@
-//! What the command line may say.
+//! The command line.
 
 use clap::{Parser, ValueEnum, ValueHint};
 use lanebloom_files::args::{InputArgs, SummaryArgs, field, number, rate, share, threads};
@@ -88,7 +88,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["overlap", "like_dolma"])]
     pub(super) near: Option<f64>,
 
-    /// What a word is
+    /// The rules for words
     #[arg(long, value_enum, default_value_t = WordRules::Unicode)]
     pub(super) words: WordRules,
 
@@ -152,7 +152,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = number)]
     pub(super) memory: Option<usize>,
 
-    /// What happens once the filter has --memory and is full
+    /// The action once the filter has --memory and is full
     #[arg(long, value_enum, default_value_t = WhenFull::Stop, requires = "memory")]
     pub(super) when_full: WhenFull,
 
@@ -196,7 +196,7 @@ pub(super) struct Args {
     pub(super) save_every: f64,
 }
 
-/// What a text is cut into.
+/// The pieces of a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum Unit {
     /// The whole text
@@ -207,7 +207,7 @@ pub(super) enum Unit {
     Line,
 }
 
-/// What happens when a filter may grow no more.
+/// The action when a filter may grow no more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum WhenFull {
     /// The run fails

@@ -61,7 +61,7 @@ impl Way {
             let piece = &documents.pieces.pieces[number];
             let hashes = piece.hashes.clone();
             if hashes.len() == 1 {
-                // As below, without a branch: whether a line was seen is hard to foresee.
+                // The loop below, without a branch: whether a line was seen is hard to foresee.
                 let seen = is_seen(hashes.start);
                 documents.counts.hashes_seen += u64::from(seen);
                 documents.counts.mistaken += if seen { 0.0 } else { documents.rate };
@@ -106,7 +106,7 @@ pub(super) trait Shared: Send {
     fn statistics(&self) -> Statistics;
 }
 
-/// What a summary says about a filter.
+/// A filter's statistics for a summary.
 pub(super) struct Statistics {
     pub(super) memory: usize,
     pub(super) fill: f64,

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is done with documents.
+/// The rules for reading documents.
 pub(super) struct Reading {
     /// The way to the text.
     pub(super) field: Pointer,
@@ -50,7 +50,7 @@ pub(super) struct Documents {
     pub(super) new: Vec<bool>,
     pub(super) rate: f64,
     pub(super) counts: Counts,
-    /// What is written.
+    /// The bytes to write.
     pub(super) output: Vec<u8>,
 }
 
@@ -102,7 +102,7 @@ impl Cut for Cutter {
     }
 }
 
-/// What the documents came to.
+/// The numbers of documents, by their fates.
 #[derive(Default)]
 pub(super) struct Counts {
     /// The number of documents by their fate.
@@ -167,7 +167,7 @@ pub(super) struct Document {
     pub(super) fate: Fate,
 }
 
-/// What happens to a document. The last four pass uncompared.
+/// The fate of a document. The last four pass uncompared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fate {
     Same,
@@ -279,7 +279,7 @@ impl Documents {
         new.shrink_to(most);
     }
 
-    /// What happens to a document after the scores of its pieces are known.
+    /// The fate of a document, once the scores of its pieces are known.
     pub(super) fn decide(&mut self, document: usize, min_words: usize) -> Fate {
         let document = &mut self.all[document];
         if document.fate.is_uncompared() {

@@ -20,7 +20,7 @@ pub(super) struct RunFiles {
     pub(super) inputs: Files,
     /// The number of inputs that are done.
     pub(super) skipped: usize,
-    /// Those of the inputs that are left; `None` if no documents are written.
+    /// The outputs of the inputs that are left; `None` if no documents are written.
     pub(super) outputs: Option<Outputs>,
     pub(super) build: Option<Output>,
     pub(super) report: Option<Output>,

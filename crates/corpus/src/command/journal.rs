@@ -206,7 +206,7 @@ impl Journal {
         self.content()?.write(&self.path)
     }
 
-    /// What the journal says now, without a next point.
+    /// The journal's content now, without a next point.
     fn content(&self) -> Result<Content> {
         Ok(Content {
             settings: self.settings.clone(),
@@ -250,7 +250,7 @@ pub(super) enum Known {
     ByContent,
 }
 
-/// What an input is known by, wherever it lies.
+/// The identity of an input, wherever it lies.
 fn content(done: &Done) -> (u64, u64) {
     (done.bytes, done.hash)
 }

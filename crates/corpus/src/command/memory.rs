@@ -6,7 +6,7 @@ use indicatif::HumanBytes;
 use lanebloom::ScalableBloom;
 use lanebloom_files::seen::{FIRST, Full, Seen, beginning, builder};
 
-/// What bounds the memory of a filter.
+/// The bounds of a filter's memory.
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     pub(super) bytes: usize,

@@ -27,8 +27,8 @@ const BATCH_ROWS: i64 = 1 << 16;
 /// The key under which files of Parquet hold Arrow's schema.
 const ARROW_SCHEMA: &str = "ARROW:schema";
 
-/// What parquet-rs reads. It panics at some offsets and sizes that make no sense, and says so on
-/// stderr; here that is an error.
+/// Calls parquet-rs. It panics at some offsets and sizes that make no sense, and says so on stderr;
+/// here that is an error.
 fn guarded<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
     match panic::catch_unwind(AssertUnwindSafe(read)) {
         Ok(read) => Ok(read?),

@@ -1,4 +1,5 @@
-//! What threads do with the chunks of a run, and what one thread at a time does in their order.
+//! The work of all threads on the chunks of a run, and that of one thread at a time, in their
+//! order.
 
 use super::decide::{Decider, Way};
 use super::documents::{Counts, Documents, PER_BYTE, Reading};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 type Chunk = input::Chunk<Documents>;
 
-/// What threads do side by side.
+/// The work that threads do side by side.
 pub(super) struct CorpusWork {
     pub(super) reading: Reading,
     pub(super) against: Option<ScalableBloom>,
@@ -63,7 +64,7 @@ impl Work<Documents> for CorpusWork {
     }
 }
 
-/// What depends on the order of the input.
+/// The work that depends on the order of the input.
 pub(super) struct CorpusStage {
     pub(super) decider: Decider,
     pub(super) writer: Arc<Writer>,

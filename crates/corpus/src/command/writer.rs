@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// What is written of a chunk.
+/// The output for a chunk.
 pub(super) enum Written<'a> {
     Bytes(Cow<'a, [u8]>),
     Rows(Rows),
@@ -193,7 +193,7 @@ pub(super) struct Writer {
 struct Target {
     stdout: Option<File>,
     paths: Vec<PathBuf>,
-    /// What the outputs are like that are files of Parquet.
+    /// The tables of the outputs that are files of Parquet.
     tables: Vec<Option<Arc<Table>>>,
     /// The files before this one are complete.
     file: usize,

@@ -216,7 +216,7 @@ fn errors_leave_no_output() {
     shell.error("in/a.jsonl --ngrams 3 --overlap 0", &["above 0"]);
 }
 
-/// As below a folder that is named.
+/// They lie below it, like those of a folder that is named.
 #[test]
 fn the_outputs_of_a_pattern_have_its_folders() {
     let shell = Shell::new();
@@ -250,7 +250,7 @@ fn texts_that_differ_in_half_a_surrogate_pair_are_not_equal() {
     let text = summary(&output);
     let expected = "6 documents, 4 of them not compared: 4 with half a surrogate pair, 1 dropped";
     assert!(text.starts_with(expected), "{text}");
-    // As `dedup --json` does.
+    // The same by `dedup --json`.
     let Some(mut dedup) = lanebloom() else { return };
     let dedup = dedup
         .current_dir(&shell.0)
@@ -320,7 +320,7 @@ fn the_memory_of_a_document_is_bounded_whatever_its_pieces() {
         let output = run("--unit document");
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
-    // What people write passes.
+    // Text that people write passes.
     let text = "这是一个很长的文本，没有空格。\\n".repeat(106_000);
     shell.write("in.jsonl", format!("{{\"text\":\"{text}\"}}\n"));
     for options in options {

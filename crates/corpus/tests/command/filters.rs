@@ -64,7 +64,7 @@ fn a_full_filter_stops_keeps_or_forgets() {
     assert!(number(&report, "memory_bytes") <= 500_000);
     assert!(report["rate_now"].as_f64().unwrap() <= 1e-6);
     assert!(shell.read("out").starts_with(first.as_bytes()));
-    // What came a moment ago is not forgotten.
+    // A text of a moment ago is not forgotten.
     let near: String = first.lines().flat_map(|line| [line, "\n", line, "\n"]).collect();
     shell.write("in.jsonl", near);
     let report = shell.report(&format!("{line} --when-full forget"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// What is removed, and how.
+/// The rules for what is removed, and how.
 #[derive(Clone)]
 pub(super) struct Model {
     pub(super) separator: Option<&'static str>,
@@ -53,7 +53,7 @@ impl Model {
         }
     }
 
-    /// What is left of a text; `None` if the document goes. Also which of its pieces go.
+    /// The rest of a text; `None` if the document goes. Also which of its pieces go.
     pub(super) fn pass(&mut self, text: &str) -> (Option<String>, Vec<bool>) {
         let pieces = match self.separator {
             Some(separator) => Vec::from_iter(text.split(separator)),

@@ -88,7 +88,7 @@ fn two_machines_share_a_filter() {
     }
 }
 
-/// What the filter has, but no output, would be lost.
+/// Documents that the filter has, but no output, would be lost.
 #[test]
 fn what_does_not_fit_a_shared_filter_is_an_error() {
     let shell = Shell::new();

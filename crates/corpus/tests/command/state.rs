@@ -234,7 +234,7 @@ fn two_machines() {
     assert_eq!(texts(&c), model.all(&all[400..]));
 }
 
-/// As `corpus` refuses to use such a state, since hashes or inputs would mean something else.
+/// The command refuses to merge them, like `corpus`: hashes or inputs would mean something else.
 #[test]
 fn states_that_do_not_fit_are_not_merged() {
     let shell = Shell::new();
@@ -362,8 +362,8 @@ fn a_link_in_the_place_of_an_output_is_not_followed() {
     assert_eq!(shell.read("other"), b"x");
 }
 
-/// As in a container that mounts the folder elsewhere: the outputs of the first run stay, and only
-/// what is new is read.
+/// A container may mount the folder elsewhere: the outputs of the first run stay, and only new
+/// inputs are read.
 #[test]
 fn a_state_whose_folder_moved_knows_its_inputs() {
     let shell = Shell::new();
@@ -638,7 +638,7 @@ fn no_file_has_two_roles() {
     }
 }
 
-/// What a killed run left is not read, nor is the file that is being written.
+/// An output that a killed run left is not read, nor is the file that is being written.
 #[test]
 fn an_unfinished_output_is_not_an_input() {
     let shell = Shell::new();

@@ -110,7 +110,7 @@ impl Files {
             if is_unfinished(path) {
                 bail!("cannot read {}: {}", path.display(), unfinished::REFUSED);
             }
-            // What cannot be read is an error when it is opened.
+            // A file that cannot be read is an error when it is opened.
             self.paths.push(path.to_owned());
             self.names.push(path.file_name().map(PathBuf::from).unwrap_or_default());
             return Ok(());

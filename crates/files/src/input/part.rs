@@ -35,7 +35,7 @@ enum Source {
     Plain {
         path: PathBuf,
         file: Option<Arc<File>>,
-        /// As it was when the path was opened first.
+        /// The stamp of the file when its path was opened first.
         stamp: Stamp,
     },
 }

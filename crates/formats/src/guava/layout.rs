@@ -1,5 +1,5 @@
-//! What is Guava's of a [`JavaBloom`](crate::JavaBloom): the layout for keys and a rate, the hash
-//! and the indexes of its bits, and the header of the stream.
+//! Guava's part of a [`JavaBloom`](crate::JavaBloom): the layout for keys and a rate, the hash and
+//! the indexes of its bits, and the header of the stream.
 
 use crate::error::ReadError;
 use crate::flat::{Modulo, NextIndex};
@@ -103,7 +103,7 @@ impl FormatImpl for Guava {
         self.strategy == Strategy::Mitz64
     }
 
-    /// Of both halves of the hash's first 64 bits.
+    /// Indexes of both halves of the hash's first 64 bits.
     #[inline(always)]
     fn narrow((h1, _): Hash) -> IntIndexes {
         IntIndexes::new((h1 as i32, (h1 >> 32) as i32))

@@ -10,7 +10,7 @@ use lanebloom::{BuildError, Statistics};
 /// The most longs of a filter: the length of a Java array is an `int`.
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
 
-/// What decides how full a filter is.
+/// The numbers that decide how full a filter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// In 1..=[`MAX_WORDS`].

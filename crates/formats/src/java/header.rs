@@ -1,4 +1,4 @@
-//! What the headers of Guava's and Spark's streams have in common. `guava/layout.rs` and
+//! The common parts of the headers of Guava's and Spark's streams. `guava/layout.rs` and
 //! `spark/layout.rs` read and make them.
 
 use super::formulas::MAX_WORDS;
@@ -14,7 +14,7 @@ pub(crate) type Header = ([u8; MAX_HEADER], usize);
 /// Fills a slice with the next bytes of a stream.
 pub(crate) type TakeBytes<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), ReadError>;
 
-/// What Java's `ObjectOutputStream` begins with (Java Object Serialization Specification,
+/// The first bytes of Java's `ObjectOutputStream` (Java Object Serialization Specification,
 /// `STREAM_MAGIC` and `STREAM_VERSION`).
 pub(crate) const JAVA_OBJECT: [u8; 4] = [0xac, 0xed, 0, 5];
 

@@ -1,4 +1,4 @@
-//! What makes a [`RedisBloom`]; inserts and lookups.
+//! The constructors of [`RedisBloom`], inserts and lookups.
 
 use super::error::{InsertErrorKind, RedisBloomInsertError};
 use super::layout::{Hash, LayerLayout, TIGHTENING, hash, options};
@@ -147,8 +147,8 @@ impl RedisBloom {
     ///
     /// # Errors
     ///
-    /// As [`insert`](Self::insert), at the first key that cannot be inserted. The error says [how
-    /// many](RedisBloomInsertError::inserted) keys were inserted before it.
+    /// Fails like [`insert`](Self::insert), at the first key that cannot be inserted. The error
+    /// says [how many](RedisBloomInsertError::inserted) keys were inserted before it.
     ///
     /// # Examples
     ///
@@ -193,8 +193,8 @@ impl RedisBloom {
     ///
     /// # Errors
     ///
-    /// As [`insert_batch`](Self::insert_batch). It may have taken keys after the failed one from
-    /// the iterator.
+    /// Fails like [`insert_batch`](Self::insert_batch). It may have taken keys after the failed one
+    /// from the iterator.
     ///
     /// # Examples
     ///

@@ -1,5 +1,5 @@
-//! What is Spark's of a [`JavaBloom`](crate::JavaBloom): the layout for keys and bits, the indexes
-//! of a hash's bits, and the header of the stream.
+//! Spark's part of a [`JavaBloom`](crate::JavaBloom): the layout for keys and bits, the indexes of
+//! a hash's bits, and the header of the stream.
 
 use super::hash::{Hash, SparkKey};
 use crate::error::ReadError;
@@ -188,9 +188,9 @@ impl NextIndex for LongIndexes {
         modulo.remainder(number)
     }
 
-    /// As long as the sum keeps its sign, each index is the one before and a step, modulo the
-    /// number of bits. The sum of a key changes its sign only if the first hash is below about the
-    /// number of bits of a key.
+    /// Each index is the one before and a step, modulo the number of bits, while the sum keeps its
+    /// sign. The sum of a key changes its sign only if the first hash is below about the number of
+    /// bits of a key.
     #[inline(always)]
     fn columns(tile: &[Self; AccessPlan::TILE], modulo: &Modulo, columns: &mut [Column]) -> bool {
         let steps = columns.len() as i64 - 1;

@@ -317,7 +317,7 @@ impl SplitBlockBank {
     }
 }
 
-/// What a bank is.
+/// The shape and statistics of a bank.
 impl SplitBlockBank {
     /// The number of columns, in use or not: a multiple of 64.
     ///

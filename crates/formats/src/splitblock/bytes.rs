@@ -107,7 +107,7 @@ impl Header {
     }
 }
 
-/// What a Milvus filter says beside its bits: the envelope "MBF1" of `membership_match`.
+/// The fields of a Milvus filter beside its bits: the envelope "MBF1" of `membership_match`.
 ///
 /// ```
 /// use lanebloom_formats::SplitBlockBloom;
@@ -156,7 +156,7 @@ impl SplitBlockBloom {
         bytes
     }
 
-    /// What a Parquet file has: the header, and the bitset.
+    /// The bytes of the filter in a Parquet file: the header, and the bitset.
     ///
     /// Fails if the bitset is larger than 128 MiB ([`MAX_FORMAT_BYTES`]), which readers refuse.
     ///
@@ -185,7 +185,7 @@ impl SplitBlockBloom {
         Ok(bytes)
     }
 
-    /// What Milvus takes in `membership_match`: its envelope, and the bitset.
+    /// The bytes that Milvus takes in `membership_match`: its envelope, and the bitset.
     ///
     /// # Errors
     ///

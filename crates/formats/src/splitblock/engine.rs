@@ -78,7 +78,7 @@ pub struct SplitBlock<C> {
     pub(super) level: Level,
 }
 
-/// What holds the blocks.
+/// The memory that holds the blocks.
 pub trait Content: Sized {
     /// The words of a block.
     type Word: Load;

@@ -20,13 +20,13 @@ pub struct ColumnType {
     pub logical: i64,
     /// The number of `ConvertedType`, and 1.
     pub converted: i64,
-    /// Of a decimal.
+    /// The scale of a decimal.
     pub scale: i64,
-    /// Of a decimal.
+    /// The precision of a decimal.
     pub precision: i64,
     /// The member of the union `TimeUnit`.
     pub unit: i64,
-    /// Of an integer.
+    /// The bits of an integer.
     pub bits: i64,
     /// Whether an integer has a sign.
     pub is_signed: bool,

@@ -23,7 +23,7 @@ const DEPTH: usize = 16;
 pub(super) struct Thrift<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
-    /// What the bytes are, for errors.
+    /// The name of the bytes, for errors.
     name: &'static str,
 }
 

@@ -1,6 +1,6 @@
-//! What a `GuavaBloom` and a `SparkBloom` promise as every filter of lanebloom does, for each
-//! version of their formats (`contract/each.rs`); what both promise of their streams and of the
-//! bits of a key (`contract/java.rs`); and what all builders do alike.
+//! The promises that a `GuavaBloom` and a `SparkBloom` share with every filter of lanebloom, for
+//! each version of their formats (`contract/each.rs`); those about their streams and the bits of a
+//! key (`contract/java.rs`); and the common behaviour of all builders.
 
 use lanebloom_formats::{BuildError, GuavaBloom, RedisBloom, RedisCuckoo, SparkBloom};
 

@@ -236,14 +236,14 @@ keys! {
     i64, 1, |key, into| into.extend(key.to_be_bytes());
     Vec<u8>, 2, |key, into| { write_len(key.len(), into); into.extend(key) };
     String, 3, |key, into| write_string(key, into);
-    // Of Guava alone.
+    // Guava's alone.
     UnencodedChars<String>, 4, |key, into| write_string(&key.0, into);
     // Any units, those of half a surrogate pair too.
     Vec<u16>, 4, |key, into| { write_len(key.len(), into); into.extend(key.iter().flat_map(|unit| unit.to_be_bytes())) };
     Utf16<String>, 5, |key, into| write_string(&key.0, into);
     Vec<i32>, 7, |key, into| { write_len(key.len(), into); key.iter().for_each(|part| part.write(into)) };
     Vec<String>, 8, |key, into| { write_len(key.len(), into); key.iter().for_each(|part| part.write(into)) };
-    // Of Spark alone.
+    // Spark's alone.
     i16, 4, |key, into| into.extend(key.to_be_bytes());
     i8, 5, |key, into| into.extend(key.to_be_bytes());
 }

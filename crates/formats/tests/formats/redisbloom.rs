@@ -196,8 +196,8 @@ impl Model {
         bytes
     }
 
-    /// As `BF.SCANDUMP` replies, in chunks of at most `most` bytes, with the reply that says the
-    /// end.
+    /// The replies of `BF.SCANDUMP`, in chunks of at most `most` bytes, with the reply that says
+    /// the end.
     fn scandump(&self, most: usize) -> Vec<(i64, Vec<u8>)> {
         let mut replies = vec![(1, self.header())];
         let mut cursor = 1;
@@ -861,7 +861,7 @@ fn a_header_that_is_none_is_an_error() {
     }
 }
 
-/// Bytes of memory that a layer of the chain takes whose bits are so many bytes.
+/// The memory of a layer of the chain with this many bytes of bits.
 fn memory(bytes: u64) -> u64 {
     bytes.next_multiple_of(64) + 256
 }

@@ -24,7 +24,7 @@ fn int(value: &Value) -> i32 {
     value.as_i64().unwrap().try_into().unwrap()
 }
 
-/// Of both versions, and of V2 with a seed.
+/// Builders of both versions, and of V2 with a seed.
 fn builders() -> [Builder; 3] {
     let builder = SparkBloom::builder;
     [builder().version(Version::V1), builder(), builder().seed(-7)]

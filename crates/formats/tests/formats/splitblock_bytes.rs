@@ -191,7 +191,7 @@ fn milvus_envelopes_that_are_none_are_errors() {
     }
 }
 
-/// What is too large for a file, or has another size, is refused.
+/// Bytes that are too many for a file, or have another size, are refused.
 #[test]
 fn sizes_that_do_not_fit_are_errors() {
     let filter = SplitBlockBloom::with_bytes((128 << 20) + 32).unwrap();

@@ -150,7 +150,7 @@ fn a_fold_as_parquets_is_by_a_power_of_two_and_by_the_mean_fill() {
         assert!(folded.false_positive_rate() <= target);
         assert!(folded.false_positive_rate_at(folded.expected_keys() + 1) > target);
     }
-    // As often as the number of blocks can be halved.
+    // One fold for each time that the number of blocks can be halved.
     assert_eq!(of(12, []).fold_as_parquet(0.01), Ok(4));
     assert_eq!(of(7, []).fold_as_parquet(0.01), Ok(1));
     // Blocks that differ: parquet's estimate goes on where the true rate forbids it.
@@ -260,7 +260,7 @@ fn the_number_of_keys_is_estimated_without_bias() {
             "{keys} keys in {blocks} blocks: {mean}"
         );
     }
-    // As leave half a bit unset: 31.5 ln 512 = 196.5, and 319.5 ln 5120 = 2728.7.
+    // The keys that leave half a bit unset: 31.5 ln 512 = 196.5, and 319.5 ln 5120 = 2728.7.
     for (bytes, keys) in [(32, 197), (320, 2729)] {
         let full = SplitBlockBloom::from_bitset(&vec![0xff; bytes]).unwrap();
         assert_eq!((full.estimated_len(), full.current_false_positive_rate()), (keys, 1.0));

@@ -151,7 +151,7 @@ impl<V> Entry<V> {
     }
 }
 
-/// What a lookup does next.
+/// The next step of a lookup.
 pub(crate) enum Asked<V, T> {
     Known(Option<V>),
     /// Another lookup entered the flight. [Begin](Flight::begin) it, or wait for it.
@@ -290,7 +290,7 @@ where
     pub(crate) fn refresh(&self, key: &K, filter: Option<u64>) -> Option<(K::Owned, Arc<Flight<T>>)> {
         let mut flights = match self.shard(key).try_lock() {
             Ok(flights) => flights,
-            // As in `lock`.
+            // Poison is ignored, as in `lock`.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };

@@ -16,7 +16,7 @@ pub(super) struct Gathering<K: Key + ?Sized, V: Value, F> {
     open: Mutex<Option<Batch<K, V, F>>>,
 }
 
-/// What a get does after it has added a flight.
+/// The next step of a get that has added a flight.
 pub(super) enum Added<K: Key + ?Sized, V: Value, F> {
     /// The flight is the first: wait until the window ends.
     First(Window<K, V, F>),

@@ -146,8 +146,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for MultiGet<
 impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
     /// Leaves a flight to other gets, unless it has begun.
     fn leave(&self, key: &K, flight: &FlightOf<V>) {
-        // As for a landing. The flight stays in the table then, and the next get that asks begins
-        // it.
+        // A panic is caught, as for a landing. The flight stays in the table then, and the next get
+        // that asks begins it.
         let _ = catch_unwind(AssertUnwindSafe(|| self.0.flights.leave(key, flight)));
     }
 

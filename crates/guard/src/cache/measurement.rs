@@ -1,4 +1,5 @@
-//! What takes long with a large filter, for callers that must not wait: a thread does it.
+//! Measurements that take long with a large filter, for callers that must not wait: a thread does
+//! them.
 
 use crate::filter::GuardFilter;
 use lanebloom::Statistics;

@@ -55,7 +55,7 @@ fn a_blocking_cache_finds_by_parts_what_it_knows_by_keys_and_back() {
     let stats = cache.stats();
     assert_eq!((stats.loads, stats.hits, stats.known_misses), (3, 2, 1));
     assert_eq!((stats.guard.turned_away, stats.guard.admitted, stats.gets()), (2, 6, 8));
-    // What was changed by the key is forgotten for its parts.
+    // A change by the key reaches its parts.
     cache.insert_value(&pair(7, "ann"), 17);
     assert_eq!(by_parts(7, "ann"), Some(17));
     let guard = cache.guard();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 type Rows = Arc<Mutex<BTreeSet<u64>>>;
 
-/// What the feed does next.
+/// The feed's next step.
 enum Told {
     Written(u64),
     Removed(u64),

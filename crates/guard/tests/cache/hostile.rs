@@ -1,5 +1,5 @@
-//! What strangers and odd types can do: long keys, clones that panic, weighers that wait, and
-//! intervals without end.
+//! Strangers and odd types: long keys, clones that panic, weighers that wait, and intervals without
+//! end.
 
 use crate::common::limit_time;
 use crate::gets::{builder, read, runtime, tasks, until_blocking};

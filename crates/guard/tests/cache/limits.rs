@@ -197,7 +197,7 @@ async fn a_load_beyond_the_limit_is_refused_and_not_remembered() {
     assert!(refused.is_refused() && !refused.is_timeout());
     let text = "the load was refused: 2 loads run and 1 wait, the limit";
     assert_eq!(refused.to_string(), text);
-    // What needs no load, or joins one, is not refused.
+    // A get that needs no load, or joins one, is not refused.
     cache.insert_value(&5, 50);
     assert_eq!(cache.get(&5).await.unwrap(), Some(50));
     let joined = spawn(&cache, 3);
@@ -411,7 +411,7 @@ fn a_load_that_is_handed_to_threads_lends_its_place() {
     }
 }
 
-/// As the parts of a recursion do, in threads of their own or in the one that is there.
+/// The parts of a recursion do so, in threads of their own or in the one that is there.
 #[test]
 fn a_part_of_a_load_that_hands_it_on_lends_its_place() {
     let cache = nested_blocking(1, LONG, move |cache, id| {

@@ -1,4 +1,4 @@
-//! What the caches promise. One program, since each would link moka and tokio again.
+//! The promises of the caches. One program, since each would link moka and tokio again.
 
 #[path = "../common/mod.rs"]
 mod common;

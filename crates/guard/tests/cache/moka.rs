@@ -1,4 +1,5 @@
-//! What is passed on from moka keeps the cache's promises: it meets changes, rebuilds and loads.
+//! Methods that are passed on from moka keep the cache's promises: they meet changes, rebuilds and
+//! loads.
 
 use crate::gets::{Blocking, HOUR, builder, read, until_blocking};
 use lanebloom_guard::sync::GuardedCache;
@@ -32,7 +33,7 @@ fn no_look_finds_a_value_after_a_change() {
         change(&cache);
         assert_eq!(cache.peek(&17), None);
         assert!(!values(&cache).contains(&(17, 1)));
-        // What `clear` has left in moka is not asked.
+        // Entries that `clear` has left in moka are not asked.
         assert_eq!(cache.invalidate_entries_if(|key, _| *key == 17), 0);
         assert_eq!(cache.get(&17).unwrap(), Some(17));
     }
@@ -255,7 +256,7 @@ fn a_weigher_that_changes_its_mind_pushes_out_no_other() {
     let calls = Arc::new(AtomicU64::new(0));
     let weigher = {
         let calls = Arc::clone(&calls);
-        // Of the value 3: light and heavy in turn.
+        // The value 3 is light and heavy in turn.
         move |_: &u64, value: &u64| match (*value, calls.fetch_add(1, Ordering::Relaxed) % 2) {
             (3, 1) => 101,
             _ => 2,

@@ -308,7 +308,7 @@ fn two_threads_whose_loads_need_each_other_end() {
     });
 }
 
-/// As a worker of rayon does: while its loader waits, the thread runs other work, which gets the
+/// A worker of rayon does so: while its loader waits, the thread runs other work, which gets the
 /// same key. That get cannot wait for the load below it on the stack, and does not need it.
 #[test]
 fn a_get_that_the_loading_thread_runs_while_it_waits_loads_for_itself() {

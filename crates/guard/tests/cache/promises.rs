@@ -1,4 +1,4 @@
-//! What a cache promises, beside what the examples of the documentation show.
+//! The promises of a cache that the examples of the documentation do not show.
 
 use crate::common::LONG;
 use crate::gets::{Cache, Got, builder, read, runtime, spawn, tasks, until, until_blocking};

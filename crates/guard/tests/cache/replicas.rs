@@ -203,7 +203,7 @@ impl Feed<u64> for Replica {
     }
 }
 
-/// What a replica got wrong.
+/// A replica's wrong answers.
 #[derive(Default, Debug)]
 struct Wrong {
     gets: u64,
@@ -331,7 +331,8 @@ fn replicas_that_follow_a_feed_refuse_no_row_and_have_no_older_value() {
     assert!(sum.closed > sum.gets / 4, "{sum:?}");
 }
 
-/// What does not hold, and the simulation finds it: a feed that loses a change and tells nobody.
+/// A promise that does not hold, and the simulation finds it: a feed loses a change and tells
+/// nobody.
 #[test]
 fn a_feed_that_loses_silently_makes_replicas_refuse_rows() {
     let sum = run_all(20, true);

@@ -1,4 +1,4 @@
-//! What a cache knows of its filter: whether it is filled, whether it lacks keys, how many it has.
+//! A cache's knowledge of its filter: whether it is filled, whether it lacks keys, how many it has.
 //! Over rebuilds, and over restarts by a file.
 
 use crate::common::{LONG, filter::Claims};

@@ -1,4 +1,4 @@
-//! What several programs of tests share.
+//! Code that several programs of tests share.
 
 #![allow(dead_code, reason = "each program uses its part")]
 

@@ -233,7 +233,7 @@ fn keys_are_read_as_axum_reads_them() {
     assert_eq!(key(b""), None);
 }
 
-/// Of any request and response, a cache that blocks, and a closure for keys of two parts.
+/// Any request and response, a cache that blocks, and a closure for keys of two parts.
 #[tokio::test]
 async fn a_service_need_not_be_of_axum() {
     type Pairs = sync::GuardedCache<(u32, u32), ()>;
@@ -259,8 +259,8 @@ async fn a_service_need_not_be_of_axum() {
     assert_eq!(ask("/no/key").await, "/no/key");
 }
 
-/// As services may be: it must be asked whether it is ready before each call, and a clone of it
-/// must be asked again.
+/// A service may be strict: it must be asked whether it is ready before each call, and a clone of
+/// it must be asked again.
 struct Strict {
     calls: Arc<AtomicUsize>,
     is_ready: bool,

@@ -1,4 +1,4 @@
-//! What a service sees of the guard: the layer, and the statistics, of which the layer adds one.
+//! The guard as a service sees it: the layer, and the statistics, of which the layer adds one.
 
 #[path = "../common/mod.rs"]
 mod common;

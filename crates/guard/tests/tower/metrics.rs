@@ -1,4 +1,4 @@
-//! What a cache publishes: names, help texts, values; and the dashboard, which names nothing else.
+//! The metrics of a cache: names, help texts, values; and the dashboard, which names nothing else.
 
 use crate::common::{LONG, filter::Claims, limit_time};
 use lanebloom_guard::future;
@@ -22,12 +22,12 @@ fn cache(filter: impl Fn() -> Claims + Send + Sync + 'static) -> Cache {
     builder.build_blocking(read).unwrap()
 }
 
-/// What was recorded: by name, its help text and its values.
+/// The recorded metrics: by name, the help text and the values.
 fn recorded(snapshotter: &Snapshotter) -> BTreeMap<String, (Option<String>, Vec<DebugValue>)> {
     let mut all = BTreeMap::<_, (_, Vec<_>)>::new();
     for (key, _, help, value) in snapshotter.snapshot().into_vec() {
         let name = match key.kind() {
-            // As Prometheus has it.
+            // The names of Prometheus.
             MetricKind::Histogram => format!("{}_bucket", key.key().name()),
             _ => key.key().name().to_owned(),
         };
@@ -134,7 +134,7 @@ fn the_values_are_those_of_the_cache() {
     assert_eq!(gauge("keys"), 101.0);
     assert_eq!((gauge("capacity"), gauge("filter_bytes")), (1000.0, 1000.0));
     assert_eq!((gauge("ready"), gauge("open"), gauge("lag_seconds")), (1.0, 0.0, 1.5));
-    // Of 17 and of 100.
+    // The loads of 17 and of 100.
     match &values("load_seconds_bucket")[..] {
         [DebugValue::Histogram(times)] => {
             assert_eq!(times.len(), 2);

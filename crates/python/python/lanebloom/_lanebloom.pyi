@@ -43,7 +43,7 @@ class ArrowAnswers:
     def __iter__(self) -> Iterator[bool]: ...
 
 class Filter:
-    """What all filters share: a set of keys that says "certainly not" or "probably".
+    """The base of all filters: a set of keys that says "certainly not" or "probably".
 
     Make one by a class such as BloomFilter, or by Filter.load(path) and Filter.from_bytes(data),
     which return the class that was saved.
@@ -70,7 +70,7 @@ class Filter:
         """The memory of the filter in bytes."""
     @property
     def hasher(self) -> Optional[str]:
-        """What hashes the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed". None for
+        """The hash function of the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed". None for
         Bitmap, which hashes nothing, and for the filters of other systems.
         """
     @property
@@ -398,7 +398,7 @@ class StaticFilter(Filter):
     def bits_per_key(self) -> float:
         """The bits of memory for each key."""
     def __len__(self) -> int: ...
-    # What adds keys is a TypeError.
+    # Methods that add keys are a TypeError.
     def add(self, key: Never, /) -> bool: ...
     def update(self, *others: Never) -> None: ...  # type: ignore[override]
     def add_many(self, keys: Never, /, *, threads: int = 1) -> int: ...  # type: ignore[override]
@@ -718,7 +718,7 @@ class FilterBank:
         """The memory of all filters in bytes, in use or not."""
     @property
     def hasher(self) -> str:
-        """What hashes the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed"."""
+        """The hash function of the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed"."""
     @property
     def secret(self) -> Optional[bytes]:
         """The secret key, 16 bytes, of a bank made with secret=True. Keep it as you keep passwords."""

@@ -76,7 +76,7 @@ class Key:
             self.bits, self.signed = 8 << (converted - 12) % 4, converted >= 16
         if self.bits not in (8, 16, 32, 64):
             raise ValueError(f"column {name} has integers of {self.bits} bits")
-        # Of floats, as struct has it.
+        # The formats of floats, as struct has them.
         self.format = {_FLOAT: "<f", _DOUBLE: "<d"}.get(physical, "<e" if self.logical == "FLOAT16" else "")
         if self.logical in ("TIME", "TIMESTAMP") and not self.unit:
             raise ValueError(f"column {name} has times of an unknown unit")
@@ -136,7 +136,7 @@ class Key:
                 return struct.pack("<i" if self.signed else "<I", number)
             if self.physical == _INT64:
                 return struct.pack("<q" if self.signed else "<Q", number)
-            # As BigInteger of Java: the fewest bytes with a sign.
+            # The bytes of Java's BigInteger: the fewest, with a sign.
             length = self.length if self.physical == _FIXED else (number if number >= 0 else ~number).bit_length() // 8 + 1
             return number.to_bytes(length, "big", signed=True)
         except (struct.error, OverflowError):

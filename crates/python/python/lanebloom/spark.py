@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "from_spark", "join", "maybe_in", "to_spark"]
 
-# What DataType.simpleString says of the types whose values a filter holds as they are.
+# The names by DataType.simpleString of the types whose values a filter holds as they are.
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # Types whose equal values have one xxhash64, and decimals of one precision and scale.
 _HASHED = (*_INTEGERS, "string", "binary", "boolean", "float", "double", "date", "timestamp", "timestamp_ntz")
@@ -49,8 +49,8 @@ _HASHED = (*_INTEGERS, "string", "binary", "boolean", "float", "double", "date",
 # length before it compares them, but not a CHAR and a string.
 _CHAR_METADATA = "__CHAR_VARCHAR_TYPE_STRING"
 
-# What makes equal strings equal bytes, by the collation. (Of 14,375 pairs of all letters that
-# UTF8_LCASE takes for equal, lower alone differs for some with a final sigma.)
+# Expressions that make equal strings equal bytes, by the collation. (Of 14,375 pairs of all letters
+# that UTF8_LCASE takes for equal, lower alone differs for some with a final sigma.)
 _FOLDED = {
     "UTF8_BINARY_RTRIM": "rtrim({})",
     "UTF8_LCASE": "translate(lower({}), 'ς', 'σ')",
@@ -296,7 +296,7 @@ def _is_char(field: StructField) -> bool:
 
 
 def _advice(kind: DataType, label: str) -> Optional[str]:
-    """What to pass for a string with a collation."""
+    """The advice for a string with a collation."""
     folded = _FOLDED.get(getattr(kind, "collation", ""))
     return folded and f"pass xxhash64({folded.format(label)}) to build and to maybe_in, and join without this function"
 

@@ -224,7 +224,7 @@ impl StaticFilter {
         if let Some(bits) = bits {
             builder = builder.fingerprint_bits(bits.0);
         }
-        // What is wrong with them is known before all keys are hashed.
+        // Wrong arguments are an error before all keys are hashed.
         builder.clone().build_from_hashes(&[]).map_err(build_error)?;
         let hashes = hashes(hasher, key.as_ref(), keys, threads.0)?;
         let filter = keys.py().detach(|| {

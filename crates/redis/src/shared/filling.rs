@@ -1,5 +1,5 @@
-//! What a node knows and says about filling its set: the part of the thread, which exchanges it
-//! with the server, and the part of the callers of `fill_once`. `fill.rs` has the rules.
+//! A node's knowledge about filling its set: the part of the thread, which exchanges it with the
+//! server, and the part of the callers of `fill_once`. `fill.rs` has the rules.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl Rebuild {
         Self { expected_keys, age }
     }
 
-    /// What both want. (One that is wanted at any age is wanted.)
+    /// The wish of both. (One that is wanted at any age is wanted.)
     pub(super) fn or(self, other: Option<Self>) -> Self {
         let age = other.map_or(self.age, |other| self.age.min(other.age));
         Self { age, ..self }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// `fresh_until` of a node without a limit.
 const ALWAYS: u64 = u64::MAX;
 
-/// Of timeouts and pauses: a limit of 0 does not make the thread run without rest.
+/// The shortest timeout or pause: a limit of 0 does not make the thread run without rest.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]

@@ -90,7 +90,7 @@ impl Counts {
     }
 }
 
-/// What a builder sets of a node.
+/// The settings of a node's builder.
 #[derive(Clone, Debug)]
 pub(super) struct NodeOptions {
     pub(super) interval: Duration,

@@ -10,7 +10,7 @@ pub(crate) struct Mock<F> {
     answer: F,
 }
 
-/// What a client sends at once: a command, or a pipeline.
+/// The bytes that a client sends at once: a command, or a pipeline.
 pub(crate) struct Request<'a> {
     /// 1 for the first of the connection.
     pub(crate) number: usize,

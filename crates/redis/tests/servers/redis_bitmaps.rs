@@ -424,8 +424,8 @@ fn growth_is_that_of_the_model() {
     }
 }
 
-/// What is there already, from before a cursor was lost say, is counted, and a bitmap that is full
-/// is passed by.
+/// Keys that are there already, from before a cursor was lost say, are counted, and a bitmap that
+/// is full is passed by.
 #[test]
 fn growth_counts_what_is_there() {
     let server = server!();
@@ -1095,7 +1095,7 @@ fn scrapys_keys_are_texts() {
 fn scrapys_hash_is_bad() {
     let server = server!();
     let connection = &mut server.connection();
-    // As documented in a release build; otherwise a sixteenth of everything.
+    // The documented sizes in a release build; otherwise a sixteenth of everything.
     let small = if cfg!(debug_assertions) { 4 } else { 0 };
     let bits = 20 - small;
     let mut rates = |kind: &str, count: u64, key: &dyn Fn(u64) -> String| {

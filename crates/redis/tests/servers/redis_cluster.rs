@@ -456,7 +456,7 @@ fn a_set_is_rebuilt_after_its_slot_has_moved() {
     assert!(nodes.iter().all(|node| node.contains("row") && !node.may_lack_keys()));
     while cluster.move_keys(slot, 0, 1, 1) {}
     cluster.end_move(slot, 0, 1);
-    // What was asked for comes now.
+    // The generation that was asked for comes now.
     wait_until(|| nodes.iter().all(|node| node.generation() == 1));
     nodes.iter().chain(&nodes).for_each(|node| node.sync(PATIENCE).unwrap());
     assert!(nodes[0].contains("meanwhile") && nodes[0].contains("row"));

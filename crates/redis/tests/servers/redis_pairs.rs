@@ -136,7 +136,7 @@ fn pairs_expire_and_fail_as_single_calls() {
     made.insert(connection, "a").unwrap();
     let error = RedisBitmap::contains_pairs(connection, &[(&plain, "a"), (&other, "a")], &mut answers);
     assert!(error.unwrap_err().is_other_configuration());
-    // What has no place in its layout is not found, and not inserted.
+    // A key that has no place in its layout is not found, and not inserted.
     let texts = RedisBitmap::scrapy("texts", 12, 6).unwrap();
     let bytes = [(&texts, [0xff_u8]), (&plain, [7])];
     plain.insert(connection, &[7_u8]).unwrap();

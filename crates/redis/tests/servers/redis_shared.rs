@@ -103,7 +103,7 @@ fn p99_during(node: &SharedBloom, fault: impl FnOnce()) -> u64 {
     p99_of(&asks(node.filter()), fault)
 }
 
-/// As [`p99_during`], of a call of `ask`, which is given numbers without end.
+/// [`p99_during`] of a call of `ask`, which is given numbers without end.
 fn p99_of(ask: &(impl Fn(u64) + Sync), fault: impl FnOnce()) -> u64 {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -881,8 +881,8 @@ fn a_server_that_answers_without_sense_is_an_error() {
     let error = ends(move || lanebloom_redis::shared::exchange_over(&mut endless, Arc::new(filter(KEYS)), 1));
     let too_fast = "trimmed its log faster than this node could read it";
     assert!(error.unwrap_err().to_string().contains(too_fast));
-    // What is no list of texts is told shortly, of a read and of an exchange; and chunks are as
-    // many answers as questions.
+    // A reply that is no list of texts is told shortly, for a read and for an exchange; and there
+    // are as many chunks in a reply as were asked for.
     let long = || redis::Value::BulkString(vec![b'x'; 1 << 20]);
     let lost = [list(vec![text(""); 3]), list(vec![text("lost"), text("1-1"), text("")])];
     assert!(answers(vec![lost; 10].concat()).contains(too_fast));

@@ -120,7 +120,7 @@ impl Filter<'_> {
 
 type Reserve = (&'static str, u64, &'static [&'static str], fn(Builder) -> Builder);
 
-/// As `BF.RESERVE` takes them, and as we do.
+/// The arguments that `BF.RESERVE` takes, and ours.
 const RESERVES: [Reserve; 9] = [
     ("0.01", 100, &[], |builder| builder),
     ("0.01", 10, &["EXPANSION", "2"], |builder| builder),
@@ -561,8 +561,8 @@ fn told(
     Mock::new(move |request: Request<'_>| Ok(vec![answer(request.name())?]))
 }
 
-/// What a command does not answer is an error that names it, and has no more of it than a line;
-/// above all where it says whether all is done.
+/// A reply that a command does not give is an error that names it, and has no more of it than a
+/// line; above all where it says whether all is done.
 #[test]
 fn replies_without_sense_are_errors() {
     use redis::Value::{Array, BulkString, Int, Map, Nil, Okay, SimpleString};

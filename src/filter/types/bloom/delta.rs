@@ -103,8 +103,8 @@ impl<S: FilterHasher> Filter<Bloom, S> {
     ///
     /// # Memory ordering
     ///
-    /// As [`insert`](Self::insert): a thread that finds a key sees what the thread that applied the
-    /// delta had done before.
+    /// Orders memory like [`insert`](Self::insert): a thread that finds a key sees what the thread
+    /// that applied the delta had done before.
     ///
     /// # Examples
     ///

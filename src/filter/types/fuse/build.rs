@@ -37,7 +37,7 @@ const UNEVEN: f64 = 1.05;
 /// Up to this many shards, each searches all hashes for its own.
 const MOST_SEARCHED: usize = 6;
 
-/// What a builder was asked for.
+/// The requested shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) bits: u32,
@@ -340,7 +340,7 @@ fn threads(parallel: bool) -> usize {
     1
 }
 
-/// What `of` returns for each item, on all threads.
+/// The results of `of` for each item, on all threads.
 fn map<T: Send, R: Send>(items: Vec<T>, parallel: bool, of: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
     #[cfg(feature = "rayon")]
     if parallel {
@@ -505,9 +505,9 @@ impl Shard<'_> {
     /// Takes hashes out that are alone in a cell, until there are none. Lists them in order, and
     /// returns their number. Cells without a hash are 0.
     fn peel<const A: usize>(&mut self) -> usize {
-        // Of the list, the first part is done, and the last one is a queue. (With a stack, each
-        // cell waits for the one before: 22 ns per hash in place of 13, Zen 5.) A cell is found
-        // once, so they fit.
+        // The first part of the list is done, and the last one is a queue. (With a stack, each cell
+        // waits for the one before: 22 ns per hash in place of 13, Zen 5.) A cell is found once, so
+        // they fit.
         let (mut done, mut next, mut end) = (0, 0, 0);
         let (log_segment, is_large) = (self.probe.log_segment, self.members.len > MOST_CACHED);
         for segment in 0..self.cells.len() >> log_segment {

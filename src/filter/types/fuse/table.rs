@@ -78,7 +78,7 @@ pub struct Fuse<B> {
     pub(super) body: B,
     pub(super) layout: FuseLayout,
     probe: FuseProbe,
-    /// That of each shard's seed.
+    /// The multiplier of each shard's seed.
     multipliers: Box<[u64]>,
     /// The number of distinct hashes.
     keys: usize,

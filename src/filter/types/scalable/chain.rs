@@ -197,7 +197,7 @@ impl Scalable {
         }
     }
 
-    /// What the first `layers` layers take.
+    /// The totals of the first `layers` layers.
     fn taken(&self, layers: usize) -> Taken {
         let mut taken = Taken::default();
         for layer in self.entries[..layers].iter().filter_map(OnceBox::get) {

@@ -59,7 +59,7 @@ impl Default for Steps {
     }
 }
 
-/// What the layers take that are there.
+/// The totals of the present layers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
     pub(super) layers: usize,

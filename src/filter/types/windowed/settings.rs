@@ -96,8 +96,8 @@ fn times(keys: usize, factor: f64) -> usize {
     ((keys as f64 * factor) as usize).saturating_add(1)
 }
 
-/// What two windows of the same layout and hasher must have in common for a union: the number of
-/// generations, and their period, which shows as the window that both make.
+/// The settings that two windows of the same layout and hasher must share for a union: the number
+/// of generations, and their period, which shows as the window that both make.
 impl fmt::Display for WindowSettings {
     #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -234,7 +234,8 @@ struct Tally {
     /// The number of occurrences of the key at each place; 0 once it is printed.
     counts: HashMap<u64, u64>,
     output: RecordWriter,
-    /// What is printed before the lines with the keys of a chunk; 0 if they are not printed.
+    /// The bytes that are printed before the lines with the keys of a chunk; 0 if they are not
+    /// printed.
     of_keys: Vec<u64>,
     is_counted: bool,
 }

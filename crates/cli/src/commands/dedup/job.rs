@@ -1,4 +1,4 @@
-//! What every way to deduplicate has: a job, which gives the inputs to a stage, and its output.
+//! The frame of every way to deduplicate: a job, which gives the inputs to a stage, and its output.
 
 use crate::args::Dedup;
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
@@ -19,7 +19,7 @@ use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What all passes need.
+/// The arguments and inputs that all passes need.
 pub(super) struct Job<'a> {
     pub(super) args: &'a Dedup,
     pub(super) files: Vec<PathBuf>,
@@ -58,7 +58,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// What a run leaves.
+/// The results of a run.
 pub(super) struct Done {
     pub(super) output: RecordWriter,
     /// The end of the summary.
@@ -140,7 +140,7 @@ impl RecordWriter {
         let counts = keyed.of_records(counts.iter().copied(), 1);
         for (record, count) in keyed.records(chunk.bytes()).zip(counts) {
             if count > 0 {
-                // As wide as uniq prints it.
+                // The width of uniq's counts.
                 write!(text, "{count:7} ").expect("a vector takes everything");
                 text.extend_from_slice(record);
             }

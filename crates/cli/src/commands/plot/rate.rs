@@ -28,7 +28,7 @@ const BARS: usize = 64;
 pub(crate) struct Rates {
     keys: u64,
     rate: f64,
-    /// What the filter is like.
+    /// The filter's description.
     filter: String,
     /// The absent keys that were looked up at each number of keys.
     lookups: u64,
@@ -294,7 +294,7 @@ fn axis(title: &str, range: Range<f64>, label: fn(f64) -> String) -> Axis {
 /// The powers of ten between two.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let exponents = low.log10().round() as i32..=high.log10().round() as i32;
-    // As text, so that each is the nearest number to the decimal one.
+    // By their texts, so that each is the nearest number to the decimal one.
     exponents
         .map(|exponent| format!("1e{exponent}").parse().expect("a number"))
         .collect()

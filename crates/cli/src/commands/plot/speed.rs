@@ -90,7 +90,7 @@ fn ticks(from: f64, to: f64) -> Vec<f64> {
     let exponents = from.log10().floor() as i32..=to.log10().ceil() as i32;
     let ticks = exponents.flat_map(|exponent| {
         [1, 2, 5].map(|digit| {
-            // As text, so that it is the nearest number to the decimal one.
+            // By its text, so that it is the nearest number to the decimal one.
             format!("{digit}e{exponent}").parse::<f64>().expect("a number")
         })
     });

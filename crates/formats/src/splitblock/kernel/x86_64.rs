@@ -202,7 +202,7 @@ pub(super) unsafe fn set(block: &Block<AtomicU64>, mask: Block<u64>) -> bool {
 ///
 /// # Safety
 ///
-/// As [`set`].
+/// See [`set`].
 #[inline(always)]
 unsafe fn set_halves(block: &Block<AtomicU64>, old: Block<u64>, mask: Block<u64>) -> bool {
     // (A block is aligned to its size: `Bits` has whole lines.)

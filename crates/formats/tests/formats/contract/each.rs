@@ -1,5 +1,6 @@
-//! What a filter of longs promises as every filter of lanebloom does (`tests/contract/main.rs`
-//! there), for each version of its format. `contract.rs` says which filter, as `super`.
+//! The promises that a filter of longs shares with every filter of lanebloom
+//! (`tests/contract/main.rs` there), for each version of its format. `contract.rs` says which
+//! filter, as `super`.
 
 use super::{Bloom, Hash, Int, Key, NAME, UNITES_WITH_ITSELF, VERSIONS, Version, builder};
 use lanebloom_tests::{
@@ -13,7 +14,7 @@ pub(crate) fn number(i: u64) -> Int {
     lanebloom_tests::number(i) as Int
 }
 
-/// A filter for so many keys with these in it.
+/// A filter for this many keys, with these in it.
 type Of = fn(usize, &[Int]) -> Bloom;
 
 fn of(version: Version, keys: usize, content: &[Int]) -> Bloom {
@@ -82,7 +83,7 @@ pub(crate) fn lookups_agree<K: Key>(filter: &Bloom, keys: &[K], offset: usize) {
     assert_lookups_agree!(filter, keys, offset, (0, 0));
 }
 
-/// The share of so many keys that were not inserted which the filter finds.
+/// The share of this many absent keys that the filter finds.
 pub(crate) fn hit_rate(filter: &Bloom, queries: usize) -> f64 {
     let strangers: Vec<Int> = (0..queries as u64).map(|i| number(1 << 50 | i)).collect();
     let found = filter.contains_each(&strangers);
@@ -185,7 +186,7 @@ fn flags_are_the_answers_of_single_calls(of: Of) {
         for (offset, len) in LENGTHS.into_iter().enumerate() {
             let new = keys(len as u64, len);
             let hashes = hashes(&single, &new);
-            // What was not found is new, and only that.
+            // A key that was not found is new, and only such a key.
             let insert = |key: &Int| {
                 let absent = !single.contains(key);
                 assert_eq!(single.insert(key), absent);
@@ -308,7 +309,7 @@ fn a_union_holds_the_keys_of_both(of: Of) {
     }
     assert!(!a.union_from(&empty).unwrap() && empty.is_empty());
 
-    // What is for other keys is refused, and changes nothing.
+    // A filter for other keys is refused, and changes nothing.
     let (larger, before) = (of(20_000, &one), b.clone());
     assert!(b != larger && !b.is_compatible(&larger) && b.is_compatible(&a));
     let message = b.union_from(&larger).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! What Guava's and Spark's filters promise of the bits of a key, of sets and of streams, for each
+//! The promises of Guava's and Spark's filters about the bits of a key, sets and streams, for each
 //! version of their formats. `contract.rs` says which filter, as `super`.
 
 use super::each::{distinct, hit_rate, lookups_agree, number};
@@ -55,7 +55,7 @@ pub(crate) fn assert_is_big(filter: &Bloom, odd: &[bool], case: &Value) {
     assert_eq!(format!("{hash:032x}"), case["murmur3_x64_128"].as_str().unwrap());
 }
 
-/// What does not depend on the system is refused by the same builders.
+/// Rates that no system takes are refused by all builders alike.
 #[track_caller]
 pub(crate) fn assert_rates_are_checked(error: impl Fn(f64) -> String) {
     for rate in ["0", "1", "-0.1", "1.1", "NaN", "inf"] {
@@ -319,7 +319,7 @@ fn a_stream_that_ends_early_is_an_error_wherever_it_ends() {
 /// Nothing is allocated for what a stream merely says: these declare up to 16 GiB.
 #[test]
 fn a_stream_that_is_none_is_an_error() {
-    // What `ObjectOutputStream.writeObject` begins with.
+    // The first bytes of `ObjectOutputStream.writeObject`.
     assert_is_refused(
         b"\xac\xed\0\x05sr\x002com.google.common.hash.BloomFilter$SerialForm",
         "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream",

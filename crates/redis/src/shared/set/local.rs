@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Hashes that a node keeps at most: 8 MiB.
 const MOST_HASHES: usize = 1 << 20;
 
-/// What a [`SharedSet`](super::SharedSet) has in this process: the newest generation, and the older
-/// ones until the newest is filled.
+/// The generations of a [`SharedSet`](super::SharedSet) in this process: the newest one, and the
+/// older ones until the newest is filled.
 ///
 /// # Examples
 ///
@@ -50,7 +50,7 @@ pub struct LocalSet<S = Murmur3> {
 }
 
 pub(super) struct Generation<S> {
-    /// As [`Filling::generation`].
+    /// The same as [`Filling::generation`].
     pub(super) place: u64,
     pub(super) id: Id,
     pub(super) filter: Arc<ConcurrentBloom<S>>,

@@ -1,4 +1,4 @@
-//! What the background thread does for a [`SharedSet`](super::SharedSet): exchanges for the newest
+//! The background thread's work for a [`SharedSet`](super::SharedSet): exchanges for the newest
 //! generation, announcements, and the switch to a newer one.
 
 use super::local::{Generation, LocalSet, Log};
@@ -185,7 +185,7 @@ where
     }
 }
 
-/// What became of an announcement.
+/// The fate of an announcement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Announced {
     Here,
@@ -195,7 +195,7 @@ enum Announced {
     Not,
 }
 
-/// What the root key says.
+/// The content of the root key.
 struct Root {
     newest: Id,
     keys: u64,

@@ -45,7 +45,7 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
         (newest.place, newest.filter)
     }
 
-    /// As after too many inserts.
+    /// Cuts the log, like too many inserts.
     pub fn cut_log(local: &LocalSet<S>) {
         let (hashes, is_cut) = (Vec::new(), true);
         *local.lock() = Log { hashes, is_cut };
@@ -56,7 +56,8 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
         !self.is_complete
     }
 
-    /// What a source reads for now: `has_all` if it has ended. It is another one after a loss.
+    /// The generation that a source reads for now: `has_all` if it has ended. It is another one
+    /// after a loss.
     #[must_use]
     pub fn reading(&mut self) -> u64 {
         self.side.filling().map_or(0, |filling| filling.reading)

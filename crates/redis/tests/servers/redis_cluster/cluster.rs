@@ -104,7 +104,7 @@ impl Cluster {
         self.nodes[from].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &self.id(to)]);
     }
 
-    /// Moves at most so many keys of a slot. Returns whether there were any.
+    /// Moves at most this many keys of a slot. Returns whether there were any.
     pub(crate) fn move_keys(&self, slot: u16, from: usize, to: usize, count: usize) -> bool {
         let keys: Vec<Vec<u8>> =
             self.nodes[from].ask(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), &count.to_string()]);

@@ -147,7 +147,7 @@ fn a_filler_that_lost_its_lease_goes_on() {
     let redis = server!();
     let (one, other, waits) = (open_node(&redis), open_node(&redis), open_node(&redis));
     let filled = one.fill_once(PATIENCE, |ids| {
-        // What the end of the lease leaves behind.
+        // The state after the end of the lease.
         redis.ask::<()>(&["HSET", "{ids}:meta", "filler", "1", "lease", "1"]);
         let (holds, go) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {

@@ -37,7 +37,7 @@ fn chunks(redis: &Redis) -> usize {
     (0..CHUNKS).map(there).sum()
 }
 
-/// What removes a chunk, or all that a set cannot do without.
+/// Commands that remove a chunk, or all that a set cannot do without.
 const LOSSES: [&[&str]; 6] = [
     &["DEL", "{ids}:5"],
     &["DEL", "{ids}:0", "{ids}:3", "{ids}:15"],
@@ -151,7 +151,7 @@ fn a_chunk_that_no_node_has_is_read_from_the_store() {
     }
 }
 
-/// As users meet it: another program writes, and the server makes room.
+/// Users meet it so: another program writes, and the server makes room.
 #[test]
 fn a_set_survives_an_eviction() {
     let server = Server::default().argument("--maxmemory-samples").argument("1");

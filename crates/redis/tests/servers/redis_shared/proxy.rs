@@ -59,7 +59,7 @@ impl Proxy {
         redis::Client::open(("127.0.0.1", self.port)).unwrap()
     }
 
-    /// Cuts the connection that next exceeds so many bytes to the server or to the client, once.
+    /// Cuts the connection that next exceeds this many bytes to the server or to the client, once.
     pub(crate) fn cut(&self, to_server: Option<usize>, to_client: Option<usize>) {
         *self.wire.left.lock().unwrap() = [to_server, to_client];
     }

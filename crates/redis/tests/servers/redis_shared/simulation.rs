@@ -55,7 +55,7 @@ struct Node {
     inserted: RefCell<Vec<u64>>,
     source: RefCell<Option<Source>>,
     has_all: Cell<Option<u64>>,
-    /// As of its last pass.
+    /// The generation of its last pass.
     reading: Cell<u64>,
     may_fill: Cell<bool>,
 }
@@ -173,7 +173,7 @@ impl<'a> World<'a> {
         panic!("{}: {what}\n{}", self.name, last.join("\n"));
     }
 
-    /// What may happen between the requests of a pass.
+    /// An event between the requests of a pass.
     fn something(&self) {
         if self.depth.get() < 2 && self.dice.one_in(3) {
             self.depth.set(self.depth.get() + 1);
@@ -312,7 +312,7 @@ impl<'a> World<'a> {
             }
             None => none.bring_back(self.redis),
         }
-        // What came later never was.
+        // Later backups never were.
         let kept = if backup < backups.len() { backup + 1 } else { 0 };
         backups.truncate(kept);
         self.count_loss();
@@ -344,7 +344,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// As after ten seconds without their nodes.
+    /// Ends leases, like ten seconds without their nodes.
     fn end_leases(&self) {
         let mut connection = self.redis.connection();
         for meta in ask::<Vec<String>>(&mut connection, &["KEYS", "*:meta"]) {

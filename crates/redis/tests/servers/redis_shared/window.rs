@@ -428,7 +428,7 @@ fn who_does_not_fit_is_refused() {
         assert!(error.to_string().ends_with(says), "{error}");
     };
     let here = "is a window by 4 generations of 20s, here it is a window by";
-    // As many generations of the same layout, of another number: 2 of 20 s each.
+    // The same layout with another number of generations: 2 of 20 s each.
     let two = builder(&clock).generations(2).window(Duration::from_secs(20));
     refused(node_of(redis.client(), two), &format!("{here} 2 generations of 20s"));
     refused(node_of(redis.client(), builder(&clock).seed(1)), "seed or key");
