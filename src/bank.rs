@@ -8,7 +8,7 @@
 //! The filters in Parquet files have a bank of their own, `SplitBlockBank` of the crate
 //! `lanebloom-formats`.
 //!
-//! # How it works
+//! # Algorithm
 //!
 //! A `ConcurrentBloom` keeps the bits of a key in one block of 512 bits. A bank has the same block
 //! of all its filters side by side, as 512 rows: row `b` holds bit `b` of every filter. With 1,024
@@ -25,7 +25,7 @@
 //! A loop over the filters reads a line of each, of which it uses 6 bits. A bank reads 6 bits of
 //! each filter, and no others.
 //!
-//! # How many columns are wrong
+//! # Wrong columns
 //!
 //! A key asks every filter, so the false positives add up: on average, columns × rate of them are
 //! wrong. [`with_capacity`](FilterBank::with_capacity) takes this number for the whole bank.

@@ -75,7 +75,7 @@ use crate::kernel::Isa;
 /// Methods named `_flagged` write the answer for each key to the same place of a slice, methods
 /// named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
 ///
-/// # When a filter is overfull
+/// # Overfull filters
 ///
 /// Beyond its expected keys, a Bloom filter goes on to take keys, and its rate rises without a
 /// word: planned for 1%, it is 11% at twice the keys and 70% at five times. A program that drops

@@ -15,7 +15,7 @@
 //!   than a textbook Bloom filter at a rate of 1% and 18% at 1e-4. Two [lines per
 //!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 10% at 1e-6. A filter without atomics
 //!   also inserts new keys 3 to 10 times as fast (512 KiB, [Boost.Bloom and
-//!   sbbf-rs-safe](docs::cost#where-we-lose)).
+//!   sbbf-rs-safe](docs::cost#losses)).
 //! - Strangers choose the keys, and the filter has the default hasher: they can make collisions
 //!   under any seed of Murmur3. Use [`SipHash13`]; the module [`hash`] compares the hashers. The
 //!   crate `lanebloom-guard` uses SipHash by default.

@@ -113,7 +113,7 @@ impl<E: Engine, S> Filter<E, S> {
 
     /// Whether the filter is worse than promised: whether its [rate
     /// now](Self::current_false_positive_rate) is above [that for the expected
-    /// keys](Self::false_positive_rate). [What to do then](Self#when-a-filter-is-overfull). Reads
+    /// keys](Self::false_positive_rate). [What to do then](Self#overfull-filters). Reads
     /// the whole filter.
     ///
     /// The rate varies with the keys. So the limit is the rate of `4 * sqrt(n)` keys more than the

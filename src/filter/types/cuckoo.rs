@@ -26,7 +26,7 @@
 //! per key by rate](crate::docs::cost#memory)). Below the rate of the longest fingerprints, 2.7e-6,
 //! only a lower load helps. 5e-7 is out of reach.
 //!
-//! # When it is full
+//! # A full filter
 //!
 //! If both buckets are full, an insert first searches for a path to an empty slot. Then it moves
 //! other keys' fingerprints to their other buckets along that path. If no slot within 4096 buckets

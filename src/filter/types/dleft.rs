@@ -9,7 +9,7 @@
 //! key that is inserted twice takes one cell. **Remove only what was inserted.** The removal of any
 //! other key decrements another key's count, at the false-positive rate.
 //!
-//! # When there is no room
+//! # No room
 //!
 //! An insert returns an [`InsertError`], and changes nothing, in two cases:
 //!

@@ -183,7 +183,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// Whether the filter is worse than promised: whether its [rate
     /// now](Self::current_false_positive_rate) is above [that for the expected
     /// keys](Self::false_positive_rate). [What to do
-    /// then](lanebloom::Filter#when-a-filter-is-overfull). Reads the whole filter.
+    /// then](lanebloom::Filter#overfull-filters). Reads the whole filter.
     ///
     /// The limit is the rate of some keys more than these `n`: `4 * sqrt(n)`, since the rate
     /// varies, and one in `2k - 1` with `k` hash functions. Both systems round `k`, so a filter

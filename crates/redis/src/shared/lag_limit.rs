@@ -1,7 +1,7 @@
 //! Decides when a node lags: its filter may lack keys that other nodes inserted long ago. The
 //! node's thread reports its exchanges here. Guards ask on every refusal.
 //!
-//! # When a node has caught up
+//! # A node that has caught up
 //!
 //! The server was away for all nodes. The first node that reaches it again pulls what the server
 //! has, but the others have not pushed their keys of that time yet. So a node that lagged keeps

@@ -2,7 +2,7 @@
 //! file also holds the messages between the thread and the node's owners.
 //! [`SharedBloom`](super::SharedBloom) and `SharedWindow` start it, each with its own [`Side`].
 //!
-//! # How it ends
+//! # End of the thread
 //!
 //! A node may be dropped anywhere, for example in a request thread that was the last reader of a
 //! guard's old filter. So a drop only tells the thread to end, and waits for nothing. The thread

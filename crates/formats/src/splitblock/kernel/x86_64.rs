@@ -1,6 +1,6 @@
 //! The kernels for AVX2 and BMI, and for AVX-512 (F, BW, DQ, VL).
 //!
-//! # Why the assembly is sound
+//! # Soundness of the assembly
 //!
 //! Other threads may write the words of a block meanwhile, and a vector load by an intrinsic would
 //! be a data race with them. An `asm!` block may do what a function in another language may do.
