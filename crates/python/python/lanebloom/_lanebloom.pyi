@@ -70,8 +70,8 @@ class Filter:
         """The memory of the filter in bytes."""
     @property
     def hasher(self) -> Optional[str]:
-        """The hash function of the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed". None for
-        Bitmap, which hashes nothing, and for the filters of other systems.
+        """The hash function of the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed".
+        None for Bitmap, which hashes nothing, and for the filters of other systems.
         """
     @property
     def secret(self) -> Optional[bytes]:
