@@ -29,7 +29,8 @@ pub fn guava() -> Result<Vec<String>, String> {
 /// The class path with Spark's filter: the jar that `ci/fetch/spark.sh` fetched, or the one in
 /// `LANEBLOOM_SPARK`. Or why there is none.
 pub fn spark() -> Result<Vec<String>, String> {
-    class_paths("LANEBLOOM_SPARK", vec![fetched().join("spark-sketch.jar")])
+    let jars = vec![fetched().join("spark-sketch.jar")];
+    class_paths("LANEBLOOM_SPARK", jars).map_err(|why| why + ": run ci/fetch/spark.sh")
 }
 
 /// The jars that exist, of these or of the one that the variable names, which may be a class path
