@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# DataSketches 6.2.0 for Java, BloomFilter: an empty String that was added is absent, and two filters
-# that were built alike have no union.
+# DataSketches 6.2.0 for Java, BloomFilter: an empty String that was added is absent, and two
+# filters that were built alike have no union.
 #
 # Package: datasketches-java 6.2.0, whose jar lies in PySpark 4.3.0. Needs Java 17 and python3 with
 # pip; 456 MB are downloaded, Spark is not started.
 #
-# A Bloom filter has no false negatives, so one expects that query(x) is true after update(x). For an
-# empty String update does nothing, and query says false: a filter that got only that key is empty.
-# An empty byte[] is a key. 0.0 and -0.0 are two keys, though HllSketch of the same library counts
-# them as one value. And createByAccuracy without a seed draws a random one for each filter, so that
-# union throws.
+# A Bloom filter has no false negatives, so one expects that query(x) is true after update(x). For
+# an empty String update does nothing, and query says false: a filter that got only that key is
+# empty. An empty byte[] is a key. 0.0 and -0.0 are two keys, though HllSketch of the same library
+# counts them as one value. And createByAccuracy without a seed draws a random one for each filter,
+# so that union throws.
 #
 # Output seen:
 #   empty String: false, isEmpty true; empty byte[]: true

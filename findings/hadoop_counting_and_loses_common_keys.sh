@@ -8,7 +8,8 @@
 # One expects that the intersection of two counting filters takes the lesser counter of each pair,
 # and the union the greater one or the sum. Hadoop combines whole words of 64 bits, each with 16
 # counters of 4 bits, by & and |. 1 & 2 is 0, so a key that was added once here and twice there is
-# absent from the intersection. 1 | 2 is 3, so the union says three copies; and of 2 and 2 it says 2.
+# absent from the intersection. 1 | 2 is 3, so the union says three copies; and of 2 and 2 it says
+# 2.
 #
 # Output seen:
 #   and of 1 and 2 copies: absent; of 1 and 1: present

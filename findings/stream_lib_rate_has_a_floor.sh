@@ -2,13 +2,14 @@
 # stream-lib 2.9.8, BloomFilter(keys, rate): no filter has a lower rate than about 8.5e-4, whatever
 # rate is asked for, and nothing says so.
 #
-# Package: stream 2.9.8, whose jar lies in PySpark 4.3.0. Needs Java 17 and python3 with pip; 456 MB
-# are downloaded, Spark is not started.
+# Package: stream 2.9.8, whose jar lies in PySpark 4.3.0. Needs Java 17 and python3 with pip; 456
+# MB are downloaded, Spark is not started.
 #
-# One expects a filter of the rate that is the second argument, or an exception. The class looks the
-# rate up in a table that ends at 15 bits per key. A lower rate gets the last row: 15 bits and 8 hash
-# functions. A rate of 1e-6 needs 28.8 bits per key. Besides, add(String) and add(byte[]) hash a text
-# by different bytes, UTF-16 and those that are given, so a key must be asked for as it was added.
+# One expects a filter of the rate that is the second argument, or an exception. The class looks
+# the rate up in a table that ends at 15 bits per key. A lower rate gets the last row: 15 bits and
+# 8 hash functions. A rate of 1e-6 needs 28.8 bits per key. Besides, add(String) and add(byte[])
+# hash a text by different bytes, UTF-16 and those that are given, so a key must be asked for as it
+# was added.
 #
 # Output seen (100,000 keys, 2,000,000 others):
 #   rate 0.01: 10.0 bits per key, 5 hash functions, found 0.00943
