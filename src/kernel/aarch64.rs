@@ -3,10 +3,7 @@
 mod hash_neon;
 mod neon;
 
-use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, Contains, HashKernels, Insert, SHAPES, ShapeLookups, Unpack, Vectorized,
-    of_shapes, of_words, shape_number,
-};
+use super::dispatch::{AndRows, BatchInserts, BatchLookups, HashKernels, Singles, Unpack, Vectorized, of_words};
 use super::pipeline::TILE_GROUPS;
 pub(super) use super::plain::Inlined;
 use super::plan::TuningRow;
@@ -41,58 +38,49 @@ impl Level {
         }
     }
 
-    /// Whether batches load words by the processor's gather.
-    pub(super) fn gathers(self) -> bool {
-        false
-    }
-
     /// How batches by this level are read on a CPU with this tuning.
     pub(super) fn tuned(self, tuning: TuningRow) -> TuningRow {
         tuning
     }
-
-    /// Whether a lookup is faster than to make the masks of an insert, and so comes first.
-    pub(super) fn looks_first(self) -> bool {
-        false
-    }
 }
 
-pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
-    Inlined
+/// No single lookup is inlined.
+pub(super) fn inlined(_: Level, _: usize) -> Inlined {
+    Inlined::NONE
 }
 
-/// The lookups of a level, for patterns of this many words and bits.
-pub(super) fn lookups<T: Load>(level: Level, words: usize, bits: usize) -> ShapeLookups<T> {
-    use neon::contains;
-    let table: &[Contains<T>; SHAPES] = const { &of_shapes!(contains, T) };
-    let plain = plain::lookups(words, bits);
-    match level {
-        Level::Plain => plain,
-        Level::Neon => ShapeLookups {
-            contains: table[shape_number(words, bits)],
-            row: row(level, words),
-            ..plain
-        },
-    }
-}
-
-/// The row of the tables below for patterns of this many words.
-fn row(level: Level, words: usize) -> u8 {
+/// The row of the tables below: four for each level, for 1, 2, 4, and 8 words.
+pub(super) fn row(level: Level, words: usize) -> u8 {
     4 * level as u8 + words.ilog2() as u8
 }
 
 #[inline(always)]
-pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
-    &Tables::<T>::ROWS.as_flattened()[usize::from(row)]
+pub(super) fn singles<T: Load>(row: u8) -> &'static Singles<T> {
+    &Tables::<T>::SINGLES.as_flattened()[usize::from(row)]
 }
 
+#[inline(always)]
+pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
+    &Tables::<T>::BATCHES.as_flattened()[usize::from(row)]
+}
+
+/// The tables. Those of single lookups and of batches are two, so that a program without batches is
+/// linked without theirs.
 struct Tables<T>(PhantomData<T>);
 
 impl<T: Load> Tables<T> {
-    /// Four for each level: for 1, 2, 4, and 8 words.
-    const ROWS: &[[BatchLookups<T>; 4]] = &[[const { plain::batch_lookups() }; 4], of_words!(Self::neon)];
+    const SINGLES: &[[Singles<T>; 4]] = &[of_words!(plain::singles, T), of_words!(Self::neon_singles)];
 
-    const fn neon<const W: usize>() -> BatchLookups<T> {
+    const BATCHES: &[[BatchLookups<T>; 4]] = &[[const { plain::batch_lookups() }; 4], of_words!(Self::neon_batches)];
+
+    const fn neon_singles<const W: usize>() -> Singles<T> {
+        Singles {
+            contains: neon::contains::<W, T>,
+            ..plain::singles::<W, T>()
+        }
+    }
+
+    const fn neon_batches<const W: usize>() -> BatchLookups<T> {
         BatchLookups {
             batch: Some([
                 neon::contains_hashes::<W, TILE_GROUPS, T>,
@@ -103,21 +91,15 @@ impl<T: Load> Tables<T> {
     }
 }
 
-/// The insert of a key, and the row of [`batch_inserts`].
-pub(super) fn inserts(level: Level, words: usize, bits: usize) -> (Insert, u8) {
-    (plain::insert(words, bits), row(level, words))
-}
-
 #[inline(always)]
-pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
-    &INSERT_ROWS.as_flattened()[usize::from(row)]
+pub(super) fn inserts(row: u8) -> &'static BatchInserts {
+    static ROWS: &[[BatchInserts; 4]] = &[of_words!(plain::inserts), of_words!(neon_inserts)];
+    &ROWS.as_flattened()[usize::from(row)]
 }
-
-/// Four for each level, as [`batch_lookups`].
-static INSERT_ROWS: &[[BatchInserts; 4]] = &[of_words!(plain::batch_inserts), of_words!(neon_inserts)];
 
 const fn neon_inserts<const W: usize>() -> BatchInserts {
     BatchInserts {
+        single: neon::insert::<W>,
         batch: Some([neon::insert_hashes::<W, TILE_GROUPS>, neon::insert_hashes::<W, 1>]),
         fill: neon::fill::<W>,
     }

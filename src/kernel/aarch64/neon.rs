@@ -1,23 +1,8 @@
-//! The kernels for NEON, which every 64-bit Arm has. Two keys fill a vector. NEON cannot multiply
-//! 64 bits in vectors. So blocks and products are computed one by one. `tbl` then brings the eight
-//! positions of a key to their places and fetches their bytes of the words, and `cmtst` tests them.
+//! The kernels for NEON, which every 64-bit Arm has. Two keys fill a vector: the eight positions of
+//! a key are the bytes of its product, where they are. `tbl` brings each the byte of its sector
+//! that has it, and `bic` finds the bits that are missing there.
 //!
-//! Not measured on a machine. The models of llvm-mca 22 give these cycles for a key with two words
-//! of three bits, with all data in L1:
-//!
-//! ```text
-//!                               Neoverse N1   N2    V1    V2   Cortex-A55    M1
-//! batch, test: masks by shifts      9.8     8.3   4.2   4.9      28.1       6.7
-//! batch, test: here                 5.3     4.0   2.2   2.5      15.6       3.3
-//! batch, places                     7.8     4.3   2.5   3.3      13.6       5.6
-//! single: words shifted down       13.1     7.5   7.1   5.4      26        16.1
-//! single: masks                    12.2     8.6   4.5   6.1      47         8.0
-//! single: here                     11.7     8.0   5.1   5.8      45         7.7
-//! ```
-//!
-//! No form of a single call is the best one everywhere. This one is the best on average of the four
-//! cores of servers, and takes at most 1.13 times as long as the best on each. Other patterns have
-//! their words shifted down: with fewer bits that is faster.
+//! NEON cannot multiply 64 bits in vectors. So sectors and products are computed one by one.
 
 #![expect(
     unsafe_op_in_unsafe_fn,
@@ -25,13 +10,13 @@
 )]
 #![expect(
     clippy::needless_range_loop,
-    reason = "loops over W and S unroll, which those over iterators do not always"
+    reason = "loops over W unroll, which those over iterators do not always"
 )]
 
-use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
+use crate::geometry::layout::{LINE_WORDS, MOST_BITS};
+use crate::geometry::pattern::{Pattern, product, sector};
 use crate::kernel::dispatch::Probe;
-use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
+use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::scalar;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
@@ -40,45 +25,44 @@ use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
 #[inline(never)]
-pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
-    lines: Lines<'_, T>,
-    hash: u64,
-    _: &Probe<T>,
-) -> bool {
-    let fields = const { &BitFields::new(W, S) };
-    if (W, S) != (2, 3) {
-        return scalar::contains::<W, false, T>(lines, fields, hash);
+pub(super) unsafe fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
+    let positions = rotated::<2, 6>(vdupq_n_u64(product(hash)));
+    let all = lines.all().as_ptr().cast::<T>();
+    // SAFETY: the sector of a hash lies within the lines.
+    let bytes = unsafe { selected::<W, T>(all.add(sector::<W>(hash, lines.blocks())), positions) };
+    vgetq_lane_u64::<0>(lacks(bytes, positions, ones(&probe.pattern))) == 0
+}
+
+#[target_feature(enable = "neon")]
+pub(super) unsafe fn insert<const W: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, pattern: &Pattern) -> bool {
+    let both = pair_masks::<W>(vdupq_n_u64(product(hash)), pattern);
+    let mut masks = [0; W];
+    for word in 0..W {
+        masks[word] = vgetq_lane_u64::<0>(both[word]);
     }
-    let line = &lines.all()[pattern::block(hash, lines.blocks())];
-    let [first, second] = pattern::pattern::<2>(hash, fields);
-    let words = bytes_of([line[first.word].load(), line[second.word].load()]);
-    // As in `pair_holds`; the upper half of each vector repeats the lower one.
-    let product = bytes_of([pattern::product(hash); 2]);
-    let positions = vqtbl1q_u8(product, bytes_of([eight_bytes(fields, 0, 1); 2]));
-    let held = vqtbl1q_u8(words, vaddq_u8(byte_of(positions), bytes_of([0x0808_0808 << 32; 2])));
-    let all = vreinterpretq_u64_u8(vtstq_u8(held, bit_of(positions)));
-    vgetq_lane_u64::<0>(all) == u64::MAX
+    lines.set(sector::<W>(hash, lines.blocks()), masks)
 }
 
 #[target_feature(enable = "neon")]
 #[inline(never)]
 pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
     lines: Lines<'_, T>,
-    fields: &BitFields,
+    pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let count = lines.blocks();
-    // SAFETY: `places` writes the products and all words, of blocks below `count`; a block has 8.
+    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
+    // SAFETY: `places` writes the products, and sectors of blocks below `count`. So they are words
+    // of `all`.
     unsafe {
-        pipeline::run::<W, TURN, _>(
+        pipeline::run::<TURN, _>(
             &mut { lines },
             access,
             hashes,
             found,
-            |group, at| places::<W, TURN, T>(group, fields, 0, count, at),
-            |_, _, at| hold::<W, TURN, true, T>(fields, lines, at),
+            |group, at| places::<W>(group, count, at),
+            |_, at| hold::<W, TURN, true, T>(pattern, all, at),
         );
     }
 }
@@ -86,30 +70,55 @@ pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>
 #[target_feature(enable = "neon")]
 pub(super) unsafe fn insert_hashes<const W: usize, const TURN: usize>(
     mut lines: Lines<'_, AtomicU64>,
-    fields: &BitFields,
+    pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let all = lines;
-    // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, TURN, _>(&mut lines, fields, access, hashes, changed, |at| unsafe {
-        hold::<W, TURN, false, _>(fields, all, at)
+    let all = lines.all().as_ptr().cast::<AtomicU64>();
+    // SAFETY: `places` wrote the products, and sectors of the filter.
+    insert_into::<W, TURN, _>(&mut lines, pattern, access, hashes, changed, |at| unsafe {
+        hold::<W, TURN, false, _>(pattern, all, at)
     });
 }
 
 #[target_feature(enable = "neon")]
 pub(super) unsafe fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
-    fields: &BitFields,
+    pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(region, fields, access, hashes, changed);
+        return scalar::fill::<W>(region, pattern, access, hashes, changed);
     }
-    insert_into::<W, TILE_GROUPS, _>(region, fields, access, hashes, changed, |_| 0);
+    insert_into::<W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0);
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
+    target: &mut T,
+    pattern: &Pattern,
+    access: AccessPlan,
+    hashes: &[u64],
+    changed: &mut [u64],
+    hold: impl Fn(&Places) -> u8,
+) {
+    let count = target.blocks();
+    // SAFETY: `places` writes the sectors and the products; `masks` writes all masks.
+    unsafe {
+        pipeline::insert::<W, TURN, _>(
+            target,
+            access,
+            hashes,
+            changed,
+            |group, at| places::<W>(group, count, at),
+            hold,
+            |products, into| masks::<W, TURN, T>(products, pattern, into),
+        );
+    }
 }
 
 /// As [`scalar::and_rows`].
@@ -144,236 +153,140 @@ pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u
     scalar::and_rows(&words[done..], starts, &mut out[done..]);
 }
 
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
-    target: &mut T,
-    fields: &BitFields,
-    access: AccessPlan,
-    hashes: &[u64],
-    changed: &mut [u64],
-    hold: impl Fn(&GroupWords<W>) -> u8,
-) {
-    let (first, count) = (target.first(), target.blocks());
-    // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
-    unsafe {
-        pipeline::insert::<W, TURN, _>(
-            target,
-            access,
-            hashes,
-            changed,
-            |group, at| places::<W, TURN, T>(group, fields, first, count, at),
-            |_, at| hold(at),
-            |_, at, into| masks::<W, TURN, T>(at.products.assume_init_ref(), fields, into),
-        );
-    }
+#[inline(always)]
+fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
+    places.sectors.write(hashes.map(|hash| sector::<W>(hash, count) as u64));
+    places.products.write(hashes.map(product));
 }
 
-/// Writes the products packed, if they can be. Each target `T` has a copy too.
-#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn places<const W: usize, const TURN: usize, T>(
-    hashes: &Group,
-    fields: &BitFields,
-    first: usize,
-    count: usize,
-    places: &mut GroupWords<W>,
-) {
-    places.products.write(hashes.map(pattern::product));
-    let mut numbers = [[0; GROUP]; W];
-    for i in 0..GROUP {
-        let block = pattern::block(hashes[i], count);
-        let pattern = pattern::pattern::<W>(hashes[i], fields);
-        for word in 0..W {
-            numbers[word][i] = (LINE_WORDS * (block - first) + pattern[word].word) as u64;
-        }
-    }
-    for (word, numbers) in places.words.iter_mut().zip(numbers) {
-        word.write(numbers);
-    }
-    if fields.second_at > 0 {
-        // SAFETY: they were written.
-        pack(unsafe { places.products.assume_init_mut() }, fields.second_at);
-    }
-}
-
-/// Adds the second products to the first ones. (A call: inlined, it takes registers from the
-/// patterns that have one product.)
-#[inline(never)]
-fn pack(products: &mut Group, second_at: u32) {
-    for product in products {
-        let second = product.wrapping_mul(MULTIPLIER) >> second_at;
-        *product = *product & !(u64::MAX >> second_at) | second;
-    }
-}
-
-#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
-    let mut masks = [[0; GROUP]; W];
-    for pair in (0..GROUP).step_by(2) {
-        let vectors = vector_masks::<W>([products[pair], products[pair + 1]], fields);
-        for word in 0..W {
-            masks[word][pair] = vgetq_lane_u64::<0>(vectors[word]);
-            masks[word][pair + 1] = vgetq_lane_u64::<1>(vectors[word]);
-        }
-    }
-    for (into, masks) in into.iter_mut().zip(masks) {
-        into.write(masks);
-    }
-}
-
+/// (This and `masks` have copies for each of their callers.)
+///
 /// # Safety
 ///
-/// `places` wrote the words and products. The words are there.
+/// `places` wrote the sectors and products. The words are there, counted from `all` on.
 #[target_feature(enable = "neon")]
 #[inline]
 unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
-    fields: &BitFields,
-    lines: Lines<'_, T>,
-    places: &GroupWords<W>,
+    pattern: &Pattern,
+    all: *const T,
+    places: &Places,
 ) -> u8 {
     // SAFETY: as promised.
-    let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
-    let all = lines.all().as_flattened();
-    // SAFETY: as promised.
-    let load = |word: usize, key: usize| unsafe { all.get_unchecked(numbers[word][key] as usize) }.load();
-    let mut held = [vdupq_n_u8(0); GROUP / 2];
-    if W > 1 && fields.is_packed {
-        for pair in 0..GROUP / 2 {
-            // SAFETY: reads two of the products.
-            let products = unsafe { vld1q_u64(products[2 * pair..][..2].as_ptr()) };
-            held[pair] = pair_holds::<W>(fields, products, |word, key| load(word, 2 * pair + key));
-        }
-        answers(held)
-    } else {
-        for pair in 0..GROUP / 2 {
-            let products = [products[2 * pair], products[2 * pair + 1]];
-            held[pair] = words_hold::<W>(fields, products, |word, key| load(word, 2 * pair + key));
-        }
-        answers(held)
+    let (sectors, products) = unsafe { places.written() };
+    let mut pairs = [vdupq_n_u8(0); GROUP / 2];
+    for pair in 0..GROUP / 2 {
+        // SAFETY: reads two of the products.
+        let positions = rotated::<2, 6>(unsafe { vld1q_u64(products[2 * pair..][..2].as_ptr()) });
+        // SAFETY: as promised.
+        let bytes = |key: usize| unsafe { selected::<W, T>(all.add(sectors[2 * pair + key] as usize), positions) };
+        let bytes = vcopyq_laneq_u64::<1, 1>(bytes(0), bytes(1));
+        pairs[pair] = vreinterpretq_u8_u64(lacks(bytes, positions, ones(pattern)));
     }
+    // The greatest byte of each key.
+    let four = [vpmaxq_u8(pairs[0], pairs[1]), vpmaxq_u8(pairs[2], pairs[3])];
+    let two = vpmaxq_u8(four[0], four[1]);
+    let one = vpmax_u8(vget_low_u8(two), vget_high_u8(two));
+    // Byte `i` is `1 << i`.
+    let bits = vcreate_u8(0x8040_2010_0804_0201);
+    vaddv_u8(vand_u8(vceqz_u8(one), bits))
 }
 
-/// A bit for each key, whether all of its eight bytes are 255. (A call in each branch above: after
-/// one for both, the compiler would first make bytes of bits.)
+/// The bytes of the products, rotated by `LEFT` bits: `RIGHT` is what is left of 8.
 #[target_feature(enable = "neon")]
 #[inline]
-unsafe fn answers(held: [uint8x16_t; GROUP / 2]) -> u8 {
-    // The least byte of each key.
-    let four = [vpminq_u8(held[0], held[1]), vpminq_u8(held[2], held[3])];
-    let two = vpminq_u8(four[0], four[1]);
-    let one = vpmin_u8(vget_low_u8(two), vget_high_u8(two));
-    vaddv_u8(vand_u8(one, vcreate_u8(BITS)))
+unsafe fn rotated<const LEFT: i32, const RIGHT: i32>(products: uint64x2_t) -> uint8x16_t {
+    let bytes = vreinterpretq_u8_u64(products);
+    vsriq_n_u8::<RIGHT>(vshlq_n_u8::<LEFT>(bytes), bytes)
 }
 
-/// Whether the words of two keys have the bits of eight positions each, 255 or 0 in eight bytes for
-/// each key: for packed products and at least two words. `load` gives a word of one of the keys.
+/// The bytes of the sector that have the positions. (Those of another key are in the other half of
+/// the vector.)
 ///
-/// The four low bytes of a key are for a word in the first half of the line, the others for one in
-/// the second half.
+/// A rotated position has two parts. The low bits are the number of the byte in the sector, or in
+/// the half of one of eight words: four times the 32-bit part, and the byte of it. The three
+/// highest ones are the bit of the byte.
+///
+/// # Safety
+///
+/// The sector is there: `W` words from `at` on.
 #[target_feature(enable = "neon")]
 #[inline]
-unsafe fn pair_holds<const W: usize>(
-    fields: &BitFields,
-    products: uint64x2_t,
-    load: impl Fn(usize, usize) -> u64,
-) -> uint8x16_t {
-    let mut all = vdupq_n_u8(u8::MAX);
-    for i in 0..W / 2 {
-        let bytes = eight_bytes(fields, i, i + W / 2);
-        let positions = vqtbl1q_u8(vreinterpretq_u8_u64(products), bytes_of([bytes, bytes | SECOND_KEY]));
-        let words = uint8x16x2_t(
-            bytes_of([load(i, 0), load(i + W / 2, 0)]),
-            bytes_of([load(i, 1), load(i + W / 2, 1)]),
-        );
-        // Each word begins 8 bytes after the one before.
-        let word = bytes_of([0x0808_0808 << 32, 0x1818_1818 << 32 | 0x1010_1010]);
-        let held = vqtbl2q_u8(words, vaddq_u8(byte_of(positions), word));
-        all = vandq_u8(all, vtstq_u8(held, bit_of(positions)));
+unsafe fn selected<const W: usize, T: Load>(at: *const T, positions: uint8x16_t) -> uint64x2_t {
+    let mut table = [vdupq_n_u8(0); LINE_WORDS / 2];
+    for two in 0..W.div_ceil(2) {
+        // SAFETY: as promised. (One word is repeated.)
+        let words = unsafe { [(*at.add(2 * two)).load(), (*at.add((2 * two + 1).min(W - 1))).load()] };
+        table[two] = vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(words[0]), vcreate_u64(words[1])));
     }
-    all
-}
-
-/// Which bytes of the packed products are positions of two words: four for each.
-fn eight_bytes(fields: &BitFields, first: usize, second: usize) -> u64 {
-    u64::from(fields.bytes[first] as u32) | fields.bytes[second] << 32
-}
-
-/// As [`pair_holds`], for one word, or products that are not packed.
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn words_hold<const W: usize>(
-    fields: &BitFields,
-    mut products: [u64; 2],
-    load: impl Fn(usize, usize) -> u64,
-) -> uint8x16_t {
-    let mut all = vdupq_n_u8(u8::MAX);
-    for i in 0..W {
-        if i > 0 && fields.words[i].multiply {
-            products = products.map(|product| product.wrapping_mul(MULTIPLIER));
+    let [a, b, c, d] = table;
+    let numbers = vandq_u8(positions, vdupq_n_u8(8 * W.min(LINE_WORDS / 2) as u8 - 1));
+    vreinterpretq_u64_u8(match W {
+        1 | 2 => vqtbl1q_u8(a, numbers),
+        4 => vqtbl2q_u8(uint8x16x2_t(a, b), numbers),
+        _ => {
+            // From the highest byte down, the bytes belong to the two halves in turn.
+            let half = vreinterpretq_u8_u16(vdupq_n_u16(32));
+            vqtbl4q_u8(uint8x16x4_t(a, b, c, d), vorrq_u8(numbers, half))
         }
-        let bytes = fields.bytes[i];
-        let positions = vqtbl1q_u8(bytes_of(products), bytes_of([bytes, bytes | SECOND_KEY]));
-        let words = bytes_of([load(i, 0), load(i, 1)]);
-        let held = vqtbl1q_u8(words, vaddq_u8(byte_of(positions), bytes_of([0, SECOND_KEY])));
-        all = vandq_u8(all, vtstq_u8(held, bit_of(positions)));
-    }
-    all
+    })
 }
 
-/// The product and the word of the second key are the upper 8 bytes of a vector.
-const SECOND_KEY: u64 = 0x0808_0808_0808_0808;
-
-/// Byte `i` is `1 << i`.
-const BITS: u64 = 0x8040_2010_0804_0201;
-
-/// The byte of its word that has a position. (Two bits beside a position are others.)
+/// The bits of rotated positions that are not in the bytes.
 #[target_feature(enable = "neon")]
 #[inline]
-unsafe fn byte_of(positions: uint8x16_t) -> uint8x16_t {
-    vshrq_n_u8::<3>(vandq_u8(positions, vdupq_n_u8(63)))
+unsafe fn lacks(bytes: uint64x2_t, positions: uint8x16_t, ones: uint8x16_t) -> uint64x2_t {
+    let bits = vshlq_u8(ones, vreinterpretq_s8_u8(vshrq_n_u8::<5>(positions)));
+    vreinterpretq_u64_u8(vbicq_u8(bits, vreinterpretq_u8_u64(bytes)))
 }
 
-/// The bit that a position has in its byte.
+/// 1 in each byte that is a position. The others, the low bytes of products, are 0: nothing is
+/// missing there.
 #[target_feature(enable = "neon")]
 #[inline]
-unsafe fn bit_of(positions: uint8x16_t) -> uint8x16_t {
-    let bit = vandq_u8(positions, vdupq_n_u8(7));
-    vshlq_u8(vdupq_n_u8(1), vreinterpretq_s8_u8(bit))
+unsafe fn ones(pattern: &Pattern) -> uint8x16_t {
+    vreinterpretq_u8_u64(vdupq_n_u64(0x0101_0101_0101_0101 << (8 * (MOST_BITS - pattern.bits))))
 }
 
+#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "neon")]
 #[inline]
-unsafe fn both(two: [u64; 2]) -> uint64x2_t {
-    vcombine_u64(vcreate_u64(two[0]), vcreate_u64(two[1]))
-}
-
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn bytes_of(two: [u64; 2]) -> uint8x16_t {
-    vreinterpretq_u8_u64(both(two))
-}
-
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn vector_masks<const W: usize>(mut products: [u64; 2], fields: &BitFields) -> [uint64x2_t; W] {
-    let mut positions = [vdupq_n_u64(0); W];
-    for i in 0..W {
-        if i > 0 && fields.words[i].multiply && !fields.is_packed {
-            products = products.map(|product| product.wrapping_mul(MULTIPLIER));
+unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
+    let mut masks = [[0; GROUP]; W];
+    for pair in (0..GROUP).step_by(2) {
+        // SAFETY: reads two of the products.
+        let both = pair_masks::<W>(unsafe { vld1q_u64(products[pair..][..2].as_ptr()) }, pattern);
+        for word in 0..W {
+            masks[word][pair] = vgetq_lane_u64::<0>(both[word]);
+            masks[word][pair + 1] = vgetq_lane_u64::<1>(both[word]);
         }
-        let lowest = 8 * (fields.bytes[i] as u8 as u32);
-        positions[i] = both(products.map(|product| product >> lowest));
     }
+    for word in 0..W {
+        into[word].write(masks[word]);
+    }
+}
+
+/// The masks of two keys: in each lane of 64 bits a key.
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn pair_masks<const W: usize>(products: uint64x2_t, pattern: &Pattern) -> [uint64x2_t; W] {
+    // In each byte the number of its position in the sector, or in the half of one of eight words.
+    let last = if W < 4 { 64 * W as u8 - 1 } else { u8::MAX };
+    let mut numbers = vreinterpretq_u64_u8(vandq_u8(rotated::<5, 3>(products), vdupq_n_u8(last)));
     let mut masks = [vdupq_n_u64(0); W];
-    for _ in 0..fields.bits {
-        for i in 0..W {
-            let position = vreinterpretq_s64_u64(vandq_u64(positions[i], vdupq_n_u64(63)));
-            masks[i] = vorrq_u64(masks[i], vshlq_u64(vdupq_n_u64(1), position));
-            positions[i] = vshrq_n_u64::<8>(positions[i]);
+    let mut left = pattern.bits;
+    while left > 0 {
+        // Of eight words, a position in the first four, and then one in the others.
+        for first in (0..W).step_by(4) {
+            let number = vshrq_n_u64::<56>(numbers);
+            numbers = vshlq_n_u64::<8>(numbers);
+            for word in 0..W.min(4) {
+                // A count of 64 or more, in another word, makes no bit; `ushl` takes one of 128 or
+                // more to be negative, and shifts the 1 out to the right.
+                let count = veorq_u64(number, vdupq_n_u64(64 * word as u64));
+                let bit = vshlq_u64(vdupq_n_u64(1), vreinterpretq_s64_u64(count));
+                masks[first + word] = vorrq_u64(masks[first + word], bit);
+            }
+            left -= 1;
         }
     }
     masks
