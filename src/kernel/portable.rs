@@ -1,9 +1,7 @@
 //! The tables of machines without vectors that this crate knows: the twin of `x86_64.rs` and
 //! `aarch64.rs`.
 
-use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, HashKernels, Insert, ShapeLookups, Unpack, Vectorized, of_words,
-};
+use super::dispatch::{AndRows, BatchInserts, BatchLookups, HashKernels, Singles, Unpack, Vectorized, of_words};
 pub(super) use super::plain::Inlined;
 use super::plan::TuningRow;
 use super::{plain, scalar};
@@ -26,25 +24,24 @@ impl Level {
         "plain"
     }
 
-    pub(super) fn gathers(self) -> bool {
-        false
-    }
-
     pub(super) fn tuned(self, tuning: TuningRow) -> TuningRow {
         tuning
     }
-
-    pub(super) fn looks_first(self) -> bool {
-        false
-    }
 }
 
-pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
-    Inlined
+pub(super) fn inlined(_: Level, _: usize) -> Inlined {
+    Inlined::NONE
 }
 
-pub(super) fn lookups<T: Load>(_: Level, words: usize, bits: usize) -> ShapeLookups<T> {
-    plain::lookups(words, bits)
+/// The row of the tables below, for 1, 2, 4, and 8 words.
+pub(super) fn row(_: Level, words: usize) -> u8 {
+    words.ilog2() as u8
+}
+
+#[inline(always)]
+pub(super) fn singles<T: Load>(row: u8) -> &'static Singles<T> {
+    let rows: &[Singles<T>; 4] = const { &of_words!(plain::singles, T) };
+    &rows[usize::from(row)]
 }
 
 #[inline(always)]
@@ -52,13 +49,9 @@ pub(super) fn batch_lookups<T: Load>(_: u8) -> &'static BatchLookups<T> {
     const { &plain::batch_lookups() }
 }
 
-pub(super) fn inserts(_: Level, words: usize, bits: usize) -> (Insert, u8) {
-    (plain::insert(words, bits), words.ilog2() as u8)
-}
-
 #[inline(always)]
-pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
-    static ROWS: [BatchInserts; 4] = of_words!(plain::batch_inserts);
+pub(super) fn inserts(row: u8) -> &'static BatchInserts {
+    static ROWS: [BatchInserts; 4] = of_words!(plain::inserts);
     &ROWS[usize::from(row)]
 }
 
