@@ -190,7 +190,7 @@ fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
         header.content,
         Content::Blocks {
             words_per_key: 2,
-            bits_per_word: 3,
+            bits_per_line: 3,
             lines_per_key: 1,
             ..
         }

@@ -113,7 +113,7 @@ fuzz_target!(|input: &[u8]| {
                 view.is_aligned(),
                 view.bytes(),
                 view.words_per_key(),
-                view.bits_per_word(),
+                view.bits_per_line(),
                 view.blocks(),
             );
             bloom(filter.clone());
@@ -474,7 +474,7 @@ fn counting(bytes: &[u8]) {
         assert!(filter.contains_hash(hash) || !before);
     }
     more_lookups!(&filter);
-    let _ = (filter.stuck_counters(), filter.bits_per_word());
+    let _ = (filter.stuck_counters(), filter.bits_per_line());
     assert!(filter.bits_per_key().is_finite());
     deletable(&filter);
     let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);

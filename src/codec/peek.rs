@@ -78,8 +78,8 @@ pub enum Content {
     Blocks {
         /// The words that a key touches, in all of its lines.
         words_per_key: usize,
-        /// The bits or counters per word (two may coincide).
-        bits_per_word: usize,
+        /// The positions that a key draws in each of its lines, some may coincide.
+        bits_per_line: usize,
         /// The lines that a key touches.
         lines_per_key: usize,
         /// The number of blocks.
@@ -299,7 +299,7 @@ fn content(own: &OwnHeader) -> Decoded<Fields> {
 fn blocks(layout: Layout, columns: Option<usize>, changed: Option<u64>) -> Content {
     Content::Blocks {
         words_per_key: layout.shape.words_per_key(),
-        bits_per_word: layout.shape.bits,
+        bits_per_line: layout.shape.bits,
         lines_per_key: layout.shape.lines,
         blocks: layout.blocks as u64,
         columns,

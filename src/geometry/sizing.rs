@@ -219,7 +219,7 @@ impl Request {
         let mut found = [None; WORDS_PER_KEY.len()];
         let mut best_load = 0.0;
         for (slot, models) in found.iter_mut().zip(self.candidates()) {
-            // The load rises with the bits per word to one maximum and falls again.
+            // The load rises with the bits per line to one maximum and falls again.
             for model in models {
                 let load = model.max_load(rate);
                 match *slot {

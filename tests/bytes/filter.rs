@@ -148,7 +148,7 @@ fn fewest_words_within_the_price_are_chosen() {
     let chosen = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6].map(|rate| {
         let builder = builder().expected_keys(1000).false_positive_rate(rate);
         let filter = builder.lines_per_key(1).build().unwrap();
-        (filter.words_per_key(), filter.bits_per_word())
+        (filter.words_per_key(), filter.bits_per_line())
     });
     assert_eq!(chosen, [(1, 3), (2, 2), (2, 3), (4, 2), (4, 3), (4, 3), (4, 4)]);
 }
@@ -191,7 +191,7 @@ fn a_budget_for_keys_takes_the_shape_of_the_rate_it_reaches() {
         };
         let planned = |builder: Builder| {
             let filter = builder.build().unwrap();
-            let shape = (filter.lines_per_key(), filter.words_per_key(), filter.bits_per_word());
+            let shape = (filter.lines_per_key(), filter.words_per_key(), filter.bits_per_line());
             ((shape, filter.blocks()), filter.expected_keys())
         };
         let keys = 1_000_000;
@@ -273,7 +273,7 @@ fn a_filter_says_what_it_is() {
             // Every key sets at most this many bits, and the first ones hardly ever fewer.
             filter.insert(&1u32);
             let bits = (filter.fill_ratio() * filter.memory_bytes() as f64 * 8.0).round() as usize;
-            assert!(bits <= words * filter.bits_per_word() && bits > words * filter.bits_per_word() / 2);
+            assert!(bits <= words * filter.bits_per_line() && bits > words * filter.bits_per_line() / 2);
         }
     }
 }
@@ -326,10 +326,10 @@ fn union_refuses_what_means_something_else() {
     let refused = |other: Builder| filter.union_from(&other.build().unwrap()).unwrap_err().to_string();
     assert_eq!(
         refused(builder().expected_keys(2000)),
-        "the other filter's layout differs: 41 blocks, 2 words per key, 3 bits per word there, 21 blocks, 2 words per key, \
-         3 bits per word here",
+        "the other filter's layout differs: 41 blocks, 2 words per key, 3 bits per line there, 21 blocks, 2 words per key, \
+         3 bits per line here",
     );
-    assert!(refused(builder().expected_keys(1000).words_per_key(4)).contains("4 words per key, 2 bits per word there"));
+    assert!(refused(builder().expected_keys(1000).words_per_key(4)).contains("4 words per key, 2 bits per line there"));
     assert_eq!(
         refused(builder().expected_keys(1000).seed(1)),
         "the other filter's hasher differs: another algorithm, seed or key",

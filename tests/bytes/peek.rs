@@ -92,16 +92,16 @@ fn a_header_says_what_the_filter_says() {
     let shape = |header: SnapshotHeader| match header.content {
         Content::Blocks {
             words_per_key,
-            bits_per_word,
+            bits_per_line,
             lines_per_key,
             blocks,
             changed,
             ..
-        } => (words_per_key, bits_per_word, lines_per_key, blocks, changed),
+        } => (words_per_key, bits_per_line, lines_per_key, blocks, changed),
         other => panic!("{other:?}"),
     };
     let blocks = filter.blocks() as u64;
-    assert_eq!(shape(header), (4, filter.bits_per_word(), 2, blocks, None));
+    assert_eq!(shape(header), (4, filter.bits_per_line(), 2, blocks, None));
     // Three keys in two lines each.
     let (.., changed) = shape(peek(&delta()));
     assert!(matches!(changed, Some(1..=6)), "{changed:?}");

@@ -126,7 +126,7 @@ fn the_vectors_of_the_description_hold() {
         for (text, (words, bits, keys)) in fields[4..].iter().zip([(2, 3, 50_000), (4, 2, 32_000)]) {
             let builder = ConcurrentBloom::builder().memory_budget(64_000).expected_keys(keys);
             let filter = builder.words_per_key(words).hasher(Prehashed).build().unwrap();
-            assert_eq!((filter.blocks(), filter.bits_per_word()), (1000, bits));
+            assert_eq!((filter.blocks(), filter.bits_per_line()), (1000, bits));
             filter.insert_hash(hash);
             let bytes = filter.to_bytes();
             let block: usize = fields[3].parse().unwrap();
@@ -498,7 +498,7 @@ fn a_view_answers_as_the_filter() {
         assert_eq!(view.false_positive_rate_at(100), filter.false_positive_rate_at(100));
         assert_eq!(view.bits_per_key(), filter.bits_per_key());
         assert_eq!((view.words_per_key(), view.blocks()), (words, blocks));
-        assert_eq!(view.bits_per_word(), filter.bits_per_word());
+        assert_eq!(view.bits_per_line(), filter.bits_per_line());
         assert_eq!(view.expected_keys(), filter.expected_keys());
     }
 }
@@ -603,8 +603,8 @@ mod deltas {
             assert!(error.is_incompatible() && other.fill_ratio() == 0.0);
             assert!(other.delta_since(&filter).is_err() && filter.delta_since(&other).is_err());
         };
-        let shape = |bits| format!("100 blocks, 2 words per key, {bits} bits per word");
-        let ours = shape(filter.bits_per_word());
+        let shape = |bits| format!("100 blocks, 2 words per key, {bits} bits per line");
+        let ours = shape(filter.bits_per_line());
         assert_refused(
             empty(2, 101, 1000),
             &format!(
@@ -616,7 +616,7 @@ mod deltas {
             empty(2, 100, 5000),
             &format!(
                 "the layout differs: {ours} there, {} here",
-                shape(empty(2, 100, 5000).bits_per_word())
+                shape(empty(2, 100, 5000).bits_per_line())
             ),
         );
         assert_refused(

@@ -303,7 +303,7 @@ fn every_absurd_field_of_a_counting_filter_is_an_error() {
         let bytes = with_field(&small_counting().to_bytes(), 33, &[words, bits]);
         let filter: CountingBloom = read(&bytes).unwrap();
         assert_eq!(
-            (filter.words_per_key(), filter.bits_per_word()),
+            (filter.words_per_key(), filter.bits_per_line()),
             (words.into(), bits.into())
         );
         assert!(filter.insert_hash(number(1 << 50)) | filter.contains_hash(number(1 << 50)));

@@ -167,7 +167,7 @@ where
         let print = found.fold(0u64, |print, found| {
             print.wrapping_mul(3).wrapping_add(u64::from(found))
         });
-        let (bits, blocks) = (filter.bits_per_word(), filter.blocks());
+        let (bits, blocks) = (filter.bits_per_line(), filter.blocks());
         prints.push(format!("{rate:e} {words} {bits} {blocks} {print:016x}"));
     }
     assert!(

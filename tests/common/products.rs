@@ -10,7 +10,7 @@ const PATTERN: u64 = 0x28b6_4b9e_11e7_f457;
 /// its pattern, fingerprint or remainder.
 pub const fn products(hash: u64) -> [u64; 2] {
     let place = hash.wrapping_mul(BLOCK);
-    [place, (place ^ place >> 24).wrapping_mul(PATTERN)]
+    [place, (place ^ place >> 32).wrapping_mul(PATTERN)]
 }
 
 /// The block of a hash, or its bucket.
@@ -26,8 +26,7 @@ pub const fn hash_of_place(place: u64) -> u64 {
 /// The hash whose second product this is.
 pub const fn hash_of_product(product: u64) -> u64 {
     let folded = product.wrapping_mul(inverse(PATTERN));
-    let place = folded ^ folded >> 24 ^ folded >> 48;
-    hash_of_place(place)
+    hash_of_place(folded ^ folded >> 32)
 }
 
 /// The inverse of an odd number modulo 2^64, by Newton's iteration.

@@ -1,10 +1,11 @@
-"""Makes the snapshots and the delta of this folder, from the description in src/codec.rs alone: no code of the crate is used.
+"""Makes the snapshots, the delta and the prints of this folder, from docs/FORMAT.md alone: no code of the crate is used.
 
     pip install xxhash && python3 tests/data/snapshots_v1.py
 
-tests/bytes/snapshot.rs, snapshot_deletable.rs and bitmap.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
-made anew after a release: a later version must read it. (Before the first one it was, when positions became bytes, and when blocks came
-from a product: version 2 of the layout.)
+tests/bytes/snapshot.rs, snapshot_deletable.rs, bank.rs and bitmap.rs make the same filters and compare; filter.rs and
+tests/filters/counting.rs compare the prints. What is here was made when version 1 of the format was, and is never made anew
+after a release: a later version must read it. (Before the first one it was: for version 2 of the layout, and when its
+positions became bytes of a product in one sector.) `StaticFilter`'s snapshot is older than this program and stays.
 """
 
 import math
@@ -95,25 +96,27 @@ def place(h, places):
 
 def folded(h):
     x = h * BLOCK & M
-    return x ^ x >> 24
+    return x ^ x >> 32
 
 
-def pattern(h, words, bits):
-    """The words of its block that a hash has, and the bits of each."""
-    group = 8 // words
-    select = group.bit_length() - 1
-    p, bytes_left = folded(h), []
-    for i in range(words):
-        if len(bytes_left) < bits + (words == 1):
-            p = p * PATTERN & M
-            bytes_left = list(p.to_bytes(8, "big")[:7])
-        word = i * group + (bytes_left[0] >> 8 - select)
-        if words == 1:
-            bytes_left.pop(0)
-        mask = 0
-        for _ in range(bits):
-            mask |= 1 << (bytes_left.pop(0) & 63)
-        yield word, mask
+def pattern(h, words, bits, blocks):
+    """The words of all blocks that a hash has, `words` of them in a sector, and the bits of each."""
+    first = words * place(h, blocks * (8 // words))
+    masks = [0] * words
+    p = folded(h) * PATTERN & M
+    for number, byte in enumerate(p.to_bytes(8, "big")[:bits]):
+        bit, part = byte >> 3, byte & 7
+        if words == 8:
+            position = 256 * (number % 2) + 32 * part + bit
+        else:
+            position = 32 * (part % (2 * words)) + bit
+        masks[position // 64] |= 1 << position % 64
+    return [(first + i, mask) for i, mask in enumerate(masks) if mask]
+
+
+def in_second_line(h):
+    """The hash in the second line."""
+    return (h ^ h >> 32) * 0x9FB21C651E98DF25 & M
 
 
 class Bloom:
@@ -129,9 +132,13 @@ class Bloom:
     def insert_hash(self, h):
         part = self.blocks // self.lines_per_key
         for first in range(0, self.blocks, part):
-            for word, mask in pattern(h, self.words // self.lines_per_key, self.bits):
-                self.lines[first + place(h, part)][word] |= mask
-            h = (h ^ h >> 32) * 0x9FB21C651E98DF25 & M
+            for word, mask in pattern(h, self.words // self.lines_per_key, self.bits, part):
+                self.lines[first + word // 8][word % 8] |= mask
+            h = in_second_line(h)
+
+    def contains_hash(self, h):
+        assert self.lines_per_key == 1
+        return all(self.lines[word // 8][word % 8] & mask == mask for word, mask in pattern(h, self.words, self.bits, self.blocks))
 
     def header(self, kind, length):
         front = b"\x89LBF\r\n\x1a\n" + struct.pack("<HBBI", 1, kind, self.hasher, self.seed)
@@ -168,12 +175,18 @@ class Bloom:
 class Counting(Bloom):
     """Its lines are of counters, 16 in a word: a bit of the pattern names the counter that it is in."""
 
+    def counters(self, h):
+        """The line of a hash, and its counters there: the word of each, and its lowest bit."""
+        words = pattern(h, self.words, self.bits, self.blocks)
+        places = {(word % 8, bit // 4 * 4) for word, mask in words for bit in range(64) if mask >> bit & 1}
+        return self.lines[words[0][0] // 8], places
+
+    def contains_hash(self, h):
+        line, places = self.counters(h)
+        return all(line[word] >> at & 15 for word, at in places)
+
     def change(self, key, step):
-        h = self.function(key)
-        line = self.lines[place(h, self.blocks)]
-        places = set()
-        for word, mask in pattern(h, self.words, self.bits):
-            places |= {(word, bit // 4 * 4) for bit in range(64) if mask >> bit & 1}
+        line, places = self.counters(self.function(key))
         if step < 0 and not all(line[word] >> at & 15 for word, at in places):
             return False
         for word, at in places:
@@ -301,33 +314,86 @@ def come_and_go(make, keys, again):
 # and the expected keys.
 KEY = bytes(range(16))
 FILTERS = {
-    "one": lambda: Bloom(1, 3, 9, 900, 0.09662235028870084, 1, 0, lambda key: murmur3(key, 0)),
-    "two": lambda: Bloom(2, 3, 21, 1000, 0.0083326938749276, 1, 7, lambda key: murmur3(key, 7)),
-    "four": lambda: Bloom(4, 2, 300, 9000, 0.0006611859998052332, 1, 2**32 - 1, lambda key: murmur3(key, 2**32 - 1)),
-    "eight": lambda: Bloom(8, 2, 5, 60, 4.529911261083664e-7, 1, 0, lambda key: murmur3(key, 0)),
-    "siphash": lambda: Bloom(2, 3, 21, 1000, 0.0083326938749276, 2, 0, lambda key: siphash13(key, KEY)),
-    "two_lines": lambda: Bloom(4, 4, 22, 400, 6.498253103037208e-6, 1, 0, lambda key: murmur3(key, 0), 2),
-    "other": lambda: Bloom(2, 3, 21, 1000, 0.0083326938749276, 0, 0, fnv1a),
+    "one": lambda: Bloom(1, 3, 9, 900, 0.0966223502887008, 1, 0, lambda key: murmur3(key, 0)),
+    "two": lambda: Bloom(2, 6, 21, 1000, 0.010330778090706988, 1, 7, lambda key: murmur3(key, 7)),
+    "four": lambda: Bloom(4, 8, 300, 9000, 0.0009068027142902703, 1, 2**32 - 1, lambda key: murmur3(key, 2**32 - 1)),
+    "eight": lambda: Bloom(8, 8, 5, 60, 3.05149008101941e-06, 1, 0, lambda key: murmur3(key, 0)),
+    "siphash": lambda: Bloom(2, 6, 21, 1000, 0.010330778090706988, 2, 0, lambda key: siphash13(key, KEY)),
+    "two_lines": lambda: Bloom(4, 7, 22, 400, 1.3234588033051858e-05, 1, 0, lambda key: murmur3(key, 0), 2),
+    "other": lambda: Bloom(2, 6, 21, 1000, 0.010330778090706988, 0, 0, fnv1a),
 }
 
 # The same of the layers.
-LAYERS = [(2, 3, 2, 50, 0.0005720370175714206), (2, 3, 3, 100, 0.0019341461335882681)]
+LAYERS = [(4, 8, 2, 50, 0.0003546278426265849), (4, 8, 3, 100, 0.0015463550177313768)]
+
+
+def number(i):
+    """The numbers of the tests: SplitMix64."""
+    z = (i + 1) * 0x9E3779B97F4A7C15 & M
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & M
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & M
+    return z ^ z >> 31
+
+
+def prints(path, fill):
+    """Writes the last column of a table anew: a print of the hashes that are found of 5000 numbers. The other columns are a
+    rate, and the words, bits and blocks that the builder chooses for it and 300 keys."""
+    lines = []
+    for line in path.read_text().splitlines():
+        *settings, _ = line.split()
+        rate, words, bits, blocks = float(settings[0]), *map(int, settings[1:])
+        filter, value = fill(rate, words, bits, blocks), 0
+        for i in range(5000):
+            value = value * 3 + filter.contains_hash(number(i)) & M
+        lines.append(" ".join(settings) + f" {value:016x}\n")
+    path.write_text("".join(lines))
+
+
+def filled(rate, words, bits, blocks):
+    bloom = Bloom(words, bits, blocks, 300, rate, 1, 0, lambda key: murmur3(key, 0))
+    for i in range(1200):
+        bloom.insert(struct.pack("<Q", i))
+    return bloom
+
+
+def counted(rate, words, bits, blocks):
+    counting = Counting(words, bits, blocks, 300, rate, 1, 0, lambda key: murmur3(key, 0))
+    keys = 6000 if rate < 1e-3 else 1200
+    for i in range(keys):
+        counting.insert(struct.pack("<I", i))
+    for i in range(keys // 2):
+        counting.remove(struct.pack("<I", i))
+    return counting
+
 
 def check_vectors(description):
-    """The table of docs/FORMAT.md has the products, blocks and bits of these functions."""
-    rows = [line.strip("|\n ").split(" | ") for line in description if line.startswith("| `") and line.count("|") == 7]
-    assert len(rows) == 4
-    for h, x, p, block, *patterns in rows:
-        h, x, p = (int(number.strip("`"), 16) for number in (h, x, p))
-        assert (h * BLOCK & M, folded(h) * PATTERN & M, place(h, 1000)) == (x, p, int(block))
-        for text, shape in zip(patterns, [(2, 3), (4, 2)]):
-            bits = (f"{word}:" + "+".join(str(bit) for bit in range(64) if mask >> bit & 1) for word, mask in pattern(h, *shape))
-            assert " ".join(bits) == text
+    """The tables of docs/FORMAT.md have the products, sectors and positions of these functions."""
+    rows = [line.strip("|\n ").split(" | ") for line in description if line.startswith("| `")]
+    products = [row for row in rows if len(row) == 4]
+    positions = [row for row in rows if len(row) == 5]
+    assert len(products) == len(positions) == 4
+    for row in products:
+        h, x, p, other = (int(number.strip("`"), 16) for number in row)
+        assert (h * BLOCK & M, folded(h) * PATTERN & M, in_second_line(h)) == (x, p, other)
+    for h, *cells in positions:
+        h = int(h.strip("`"), 16)
+        for words, cell in zip([1, 2, 4, 8], cells):
+            sector, positions = cell.split(": ")
+            positions = [int(position) for position in positions.split()]
+            for bits in range(1, 9):
+                masks = dict(pattern(h, words, bits, 1000))
+                expected = {}
+                for position in positions[:bits]:
+                    word = words * int(sector) + position // 64
+                    expected[word] = expected.get(word, 0) | 1 << position % 64
+                assert masks == expected
 
 
 if __name__ == "__main__":
     folder = pathlib.Path(__file__).parent
     check_vectors(open(folder / "../../docs/FORMAT.md", encoding="utf-8"))
+    prints(folder / "bits_v2.txt", filled)
+    prints(folder / "counters_v2.txt", counted)
     for name, make in FILTERS.items():
         bloom = make()
         for i in range(bloom.expected // 2):
@@ -353,7 +419,7 @@ if __name__ == "__main__":
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     (folder / "snapshot_v1_scalable.bin").write_bytes(header + parts)
     # One whose second layer is for the rest of 450 keys, with two lines per key; both limits are set.
-    rest = (4, 4, 22, 400, 6.498253103037208e-6, 1, 3, lambda key: murmur3(key, 3), 2)
+    rest = (4, 7, 22, 400, 1.3234588033051858e-05, 1, 3, lambda key: murmur3(key, 3), 2)
     layers = [Bloom(*LAYERS[0], 1, 3, lambda key: murmur3(key, 3)), Bloom(*rest)]
     for i in range(250):
         layers[i >= 50].insert(b"key %d" % i)
@@ -380,8 +446,8 @@ if __name__ == "__main__":
     plain = lambda seed: (1, seed, lambda key: murmur3(key, seed))
     secret = (2, 0, lambda key: siphash13(key, KEY))
     deletable = {
-        "counting": come_and_go(lambda: Counting(4, 2, 21, 200, 0.0052122291876871745, *plain(7)), 150, 16).snapshot(4),
-        "counting_one": come_and_go(lambda: Counting(1, 4, 9, 60, 0.011641759081143668, *secret), 60, 1).snapshot(4),
+        "counting": come_and_go(lambda: Counting(8, 6, 21, 200, 0.004521286250069275, *plain(7)), 150, 16).snapshot(4),
+        "counting_one": come_and_go(lambda: Counting(1, 4, 9, 60, 0.01164175908114388, *secret), 60, 1).snapshot(4),
         "dleft": come_and_go(lambda: DLeft(5, 120, *plain(5)), 100, 2).snapshot(),
         "dleft_siphash": come_and_go(lambda: DLeft(5, 120, *secret), 100, 2).snapshot(),
     }
@@ -394,8 +460,8 @@ if __name__ == "__main__":
         cuckoo = come_and_go(lambda: Cuckoo(bits, buckets, expected, *hasher), keys, 2)
         deletable[f"cuckoo_{bits}"] = cuckoo.snapshot()
     # A pair: 200 keys, of which every fifth was removed.
-    added = Bloom(2, 3, 5, 200, 0.004120705646440654, *plain(3))
-    removed = Bloom(4, 2, 2, 50, 0.00023975077528271666, *plain(0))
+    added = Bloom(2, 6, 5, 200, 0.005387310379030619, *plain(3))
+    removed = Bloom(4, 8, 2, 50, 0.0003546278426265849, *plain(0))
     for i in range(200):
         added.insert(b"key %d" % i)
         if i % 5 == 0:
@@ -404,6 +470,19 @@ if __name__ == "__main__":
     header = added.header(5, 128 + len(parts))[:32] + bytes(88)
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     deletable["tombstone"] = header + parts
+    # A bank of filters of one block; column 5 is not in use.
+    columns = [Bloom(2, 6, 1, 47, 0.009844004627982121, *plain(7)) for _ in range(64)]
+    in_use = [column for column in range(64) if column != 5]
+    for column in in_use:
+        for i in range(column):
+            columns[column].insert(struct.pack("<Q", number(100 * column + i)))
+        columns[column].insert(b"in all")
+    lines = [column.lines[0] for column in columns]
+    rows = [sum((line[r // 64] >> r % 64 & 1) << c for c, line in enumerate(lines)) for r in range(512)]
+    header = columns[0].header(17, 128 + 4096 + 64 + 64) + struct.pack("<QdQ48x", 47, columns[0].rate, 64)
+    header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
+    body = header + struct.pack("<512QQ56x", *rows, sum(1 << column for column in in_use))
+    deletable["bank"] = body + struct.pack("<Q56x", xxhash.xxh3_64_intdigest(body))
     # A bitmap of 1000 positions: all multiples of 7, and 100 to 199.
     bits = sum(1 << i for i in range(1000) if i % 7 == 0 or 100 <= i < 200)
     header = b"\x89LBF\r\n\x1a\n" + struct.pack("<HBBIQQQ80x", 1, 16, 0, 0, 0, 320, 1000)

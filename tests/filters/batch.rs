@@ -131,7 +131,7 @@ fn short_batches_equal_single_calls() {
                     .lines_per_key(lines)
                     .words_per_key(words);
                 let Some(twins) = Twins::new(isa, filter) else { continue };
-                shapes.push((lines, words, twins.single.bits_per_word()));
+                shapes.push((lines, words, twins.single.bits_per_line()));
                 for len in 0..=18 {
                     for offset in 0..8 {
                         twins.hashes((len * 8 + offset) as u64, len, offset);

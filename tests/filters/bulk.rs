@@ -270,7 +270,7 @@ proptest! {
 fn of_racing_inserters_exactly_one_wins() {
     for lines in [300, 16_384 + 4096 + 5] {
         let filter = filter(lines, 1, 0.5);
-        assert_eq!(filter.bits_per_word(), 1);
+        assert_eq!(filter.bits_per_line(), 1);
         let all = hashes(0, 40 * lines);
         let (_, expected) = by_one(&filter, &all);
         let insert = |thread: usize| {

@@ -32,17 +32,19 @@ impl<W, S> Filter<Bloom<W>, S> {
         self.engine.layout.shape.lines
     }
 
-    /// The number of bits, or counters, that a key sets in each of its words (two of them
-    /// may hit the same one).
+    /// The positions that a key draws in each of its lines, some may coincide: 1 to 8.
+    ///
+    /// A key has a bit or a counter at each position, so `lines_per_key() * bits_per_line()` bits
+    /// at most.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.bits_per_word(), 3);
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.bits_per_line(), 3);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn bits_per_word(&self) -> usize {
+    pub fn bits_per_line(&self) -> usize {
         self.engine.layout.shape.bits
     }
 

@@ -209,7 +209,7 @@ impl<W: LineWords> Engine for Bloom<W> {
             f.field("lines_per_key", &self.layout.shape.lines);
         }
         f.field("words_per_key", &self.layout.shape.words_per_key())
-            .field("bits_per_word", &self.layout.shape.bits)
+            .field("bits_per_line", &self.layout.shape.bits)
             .field("fill_ratio", &self.fill_ratio());
         self.words.debug_more(f);
     }

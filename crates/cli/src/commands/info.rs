@@ -179,7 +179,7 @@ impl Facts {
             }
             AnyFilter::Counting(filter) => {
                 self.add("words per key", filter.words_per_key());
-                self.add("bits per word", filter.bits_per_word());
+                self.add("bits per line", filter.bits_per_line());
                 self.add("blocks", filter.blocks());
                 self.add("stuck counters", filter.stuck_counters());
                 self.sized(filter, ESTIMATED);
@@ -238,7 +238,7 @@ impl Facts {
         match header.content {
             codec::Content::Blocks {
                 words_per_key,
-                bits_per_word,
+                bits_per_line,
                 lines_per_key,
                 blocks,
                 columns,
@@ -249,7 +249,7 @@ impl Facts {
                     self.add("columns", columns);
                 }
                 self.add("words per key", words_per_key);
-                self.add("bits per word", bits_per_word);
+                self.add("bits per line", bits_per_line);
                 self.add("lines per key", lines_per_key);
                 match columns {
                     Some(columns) => {
@@ -287,7 +287,7 @@ impl Facts {
 
     fn shape<S>(&mut self, filter: &Filter<Bloom, S>) {
         self.add("words per key", filter.words_per_key());
-        self.add("bits per word", filter.bits_per_word());
+        self.add("bits per line", filter.bits_per_line());
         self.add("lines per key", filter.lines_per_key());
         self.add("blocks", filter.blocks());
     }

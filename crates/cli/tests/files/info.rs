@@ -75,7 +75,7 @@ format          snapshot of lanebloom, version 1
 bytes           1536
 hasher          Murmur3, seed 7
 words per key   2
-bits per word   3
+bits per line   3
 lines per key   1
 blocks          21
 keys expected   1000

@@ -93,7 +93,7 @@ struct SetLayout {
     lines: usize,
     /// In each line of a key.
     words: usize,
-    /// In each word of a key.
+    /// The positions of a key in each of its lines.
     bits: usize,
 }
 
@@ -105,7 +105,7 @@ impl fmt::Display for SetLayout {
         }
         // (Numbers from a server can be of any size.)
         let words = self.lines.saturating_mul(self.words);
-        write!(f, "{words} words per key, {} bits per word", self.bits)
+        write!(f, "{words} words per key, {} bits per line", self.bits)
     }
 }
 
@@ -171,7 +171,7 @@ impl Description {
                 blocks: filter.blocks(),
                 lines,
                 words: filter.words_per_key() / lines,
-                bits: filter.bits_per_word(),
+                bits: filter.bits_per_line(),
             },
             hasher_fingerprint: hasher.hash_key(FINGERPRINTED),
             lifetime,

@@ -455,7 +455,7 @@ fn many_chunks_are_pushed() {
         builder.words_per_key(1).build().unwrap()
     };
     let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
-    assert_eq!(one.bits_per_word(), 1);
+    assert_eq!(one.bits_per_line(), 1);
     let hashes: Vec<u64> = (0..5120)
         .map(|chunk| hash_of_place((chunk << 51) / 5 * 8 + (1 << 30)))
         .collect();

@@ -92,7 +92,7 @@ impl Rates {
             filter: format!(
                 "{:.1} bits per key; a key sets {} bits in {} words of {}",
                 filter.bits_per_key(),
-                filter.words_per_key() * filter.bits_per_word(),
+                lines * filter.bits_per_line(),
                 filter.words_per_key(),
                 if lines == 1 {
                     "one line".into()
@@ -154,17 +154,18 @@ fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
     // The probability that a key is in a given block, and a block's number of keys.
     let here = lines / filter.blocks() as f64;
     let load = keys as f64 * here;
-    // A key sets bits in one word of each group of words.
-    let words = filter.words_per_key() as f64 / lines;
-    let bits = filter.bits_per_word() as i32;
-    // The probability that a key sets a bit of a given word, if that is one or either of two bits.
-    let sets = |of: f64| words / 8.0 * (1.0 - (1.0 - of / 64.0).powi(bits));
-    // The probability that a key leaves unset: one bit, two of a word, two in words of one group,
-    // two in words of different groups.
-    let (one, same, group) = (1.0 - sets(1.0), 1.0 - sets(2.0), 1.0 - 2.0 * sets(1.0));
-    let other = one * one;
-    let size = BITS as f64;
-    let in_group = 64.0 * 8.0 / words;
+    // A key draws its positions in one sector of the block. A sector of a whole block has two halves,
+    // in each of which it draws half of them.
+    let (words, draws) = (filter.words_per_key() as f64 / lines, filter.bits_per_line() as i32);
+    let (size, sector) = (BITS as f64, 64.0 * words);
+    let halves = sector == size;
+    let (part, draws) = if halves { (sector / 2.0, draws / 2) } else { (sector, draws) };
+    // The probability that a key sets one bit of a part, or either of two.
+    let sets = |of: f64| sector / size * (1.0 - (1.0 - of / part).powi(draws));
+    // The probability that a key leaves unset: one bit, two of a part, two of different parts. These
+    // are independent in two halves, and it sets none in a second sector.
+    let (one, same) = (1.0 - sets(1.0), 1.0 - sets(2.0));
+    let other = if halves { one * one } else { 1.0 - 2.0 * sets(1.0) };
 
     let mut shares = vec![0.0; BITS + 1];
     let most = (load + 8.0 * load.sqrt() + 16.0).min(keys as f64) as i32;
@@ -175,9 +176,7 @@ fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
             probability = f64::from(count == most);
         }
         let unset = size * one.powi(count);
-        let pairs = 63.0 * same.powi(count)
-            + (in_group - 64.0) * group.max(0.0).powi(count)
-            + (size - in_group) * other.powi(count);
+        let pairs = (part - 1.0) * same.powi(count) + (size - part) * other.max(0.0).powi(count);
         let variance = (unset + size * pairs - unset * unset).max(0.01);
         let mut normal = Vec::from_iter((0..=BITS).map(|set| {
             let distance = set as f64 - (size - unset);
