@@ -578,8 +578,8 @@ fn parse_layout(fields: &[u8]) -> Decoded<Layout> {
     };
     if !shape.is_known() || shape.words_per_key() != words {
         return invalid(match lines {
-            1 => format!("invalid layout: {words} words of {bits} bits per key"),
-            _ => format!("invalid layout: {words} words of {bits} bits per key in {lines} lines"),
+            1 => format!("invalid layout: {words} words per key, {bits} bits per line"),
+            _ => format!("invalid layout: {lines} lines per key, {words} words per key, {bits} bits per line"),
         });
     }
     check_zeros(&fields[4..8], 36)?;

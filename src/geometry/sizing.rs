@@ -75,15 +75,10 @@ impl Request {
         if !self.plans_lines() {
             return with(self.lines.unwrap_or(1));
         }
-        let one = with(1);
-        let rate = match one {
-            Ok((layout, keys)) if self.is_best_that_fits() => layout.rate_of(self.cell, keys),
-            _ => self.rate.unwrap_or(0.01),
-        };
-        if rate > TWO_LINES_FROM {
-            return one;
+        if !self.is_best_that_fits() && self.rate.unwrap_or(0.01) > TWO_LINES_FROM {
+            return with(1);
         }
-        match (one, with(2)) {
+        match (with(1), with(2)) {
             (Ok(one), Ok(two)) if !self.prefers(two, one) => Ok(one),
             (one, Err(_)) => one,
             (_, two) => two,
@@ -101,12 +96,13 @@ impl Request {
         self.rate.is_none() && self.keys.is_some() && self.budget.is_some()
     }
 
-    /// Whether two lines per key save memory, of which small filters have whole lines; or have the
-    /// lower rate, in the same memory.
+    /// Whether two lines per key save memory, of which small filters have whole lines; or reach, in
+    /// the same memory, a rate for which they are chosen.
     fn prefers(&self, two: (Layout, usize), one: (Layout, usize)) -> bool {
         let ((two, keys_of_two), (one, keys_of_one)) = (two, one);
         if self.is_best_that_fits() {
-            return two.rate_of(self.cell, keys_of_two) <= one.rate_of(self.cell, keys_of_one);
+            let rate = two.rate_of(self.cell, keys_of_two);
+            return rate <= TWO_LINES_FROM && rate <= one.rate_of(self.cell, keys_of_one);
         }
         two.blocks as u128 * keys_of_one as u128 <= one.blocks as u128 * keys_of_two as u128
     }
@@ -219,7 +215,7 @@ impl Request {
         let mut found = [None; WORDS_PER_KEY.len()];
         let mut best_load = 0.0;
         for (slot, models) in found.iter_mut().zip(self.candidates()) {
-            // The load rises with the bits per line to one maximum and falls again.
+            // The load rises with the bits to one maximum and falls again.
             for model in models {
                 let load = model.max_load(rate);
                 match *slot {
@@ -243,7 +239,7 @@ impl Request {
         Ok(fewest.expect("the best is good enough"))
     }
 
-    /// The shape for a given number of keys per line.
+    /// The shape for a given number of keys per line: the one for the rate that it reaches.
     fn best_shape_at(&self, load: f64) -> Shape {
         let best_at = |load: f64| {
             self.candidates().map(move |models| {
@@ -253,11 +249,10 @@ impl Request {
                     .expect("every words per key has a shape")
             })
         };
-        let best = best_at(load).map(|(rate, _)| rate).fold(1.0, f64::min);
-        let good_enough = |(easier, _): &((f64, Shape), (f64, Shape))| easier.0 <= best;
-        // Fewer words, if they would reach the best rate with that multiple of the memory.
-        let fewer = best_at(load / self.price()).zip(best_at(load)).find(good_enough);
-        fewer.expect("the best is good enough").1.1
+        // The rate of the best layout in so much less memory.
+        let dense = best_at(load * self.price()).map(|(rate, _)| rate).fold(1.0, f64::min);
+        let fewest = best_at(load).find(|&(rate, _)| rate <= dense);
+        fewest.expect("the best is good enough").1
     }
 }
 

@@ -4,7 +4,7 @@
 use lanebloom::codec::{Identity, SnapshotHeader};
 use lanebloom::internal::instruction_sets;
 use lanebloom::{BloomView, ConcurrentBloom, FastHash, KeyHasher, Murmur3, Prehashed, SipHash13, SnapshotError};
-use lanebloom_tests::{Time, block, number, products, with_field};
+use lanebloom_tests::{Time, WORDS, block, number, products, with_field};
 use proptest::prelude::*;
 use std::error::Error;
 use std::hash::{BuildHasher, Hasher};
@@ -109,39 +109,67 @@ fn version_1_is_read_and_written() {
     assert_eq!(four.hasher().seed(), u32::MAX);
 }
 
-/// The table of docs/FORMAT.md: the products of a hash, its block and its bits. (`snapshots_v1.py`
-/// checks the same table.)
+/// The tables of docs/FORMAT.md: the products of a hash, and its sector and positions for each number
+/// of words. (`snapshots_v1.py` checks the same tables.)
 #[test]
 fn the_vectors_of_the_description_hold() {
     let description = include_str!("../../docs/FORMAT.md");
-    let rows = description
-        .lines()
-        .filter(|line| line.starts_with("| `") && line.matches('|').count() == 7);
-    let mut rows_seen = 0;
-    for row in rows {
-        let fields: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
-        let number = |text: &str| u64::from_str_radix(text.trim_matches('`'), 16).unwrap();
-        let hash = number(fields[0]);
-        assert_eq!(products(hash), [number(fields[1]), number(fields[2])]);
-        for (text, (words, bits, keys)) in fields[4..].iter().zip([(2, 3, 50_000), (4, 2, 32_000)]) {
-            let builder = ConcurrentBloom::builder().memory_budget(64_000).expected_keys(keys);
-            let filter = builder.words_per_key(words).hasher(Prehashed).build().unwrap();
-            assert_eq!((filter.blocks(), filter.bits_per_line()), (1000, bits));
-            filter.insert_hash(hash);
-            let bytes = filter.to_bytes();
-            let block: usize = fields[3].parse().unwrap();
-            let line = bytes[128..].chunks(64).nth(block).unwrap();
-            let words = line.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
-            let of_word = |(i, word): (usize, u64)| {
-                let bits = (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| bit.to_string());
-                format!("{i}:{}", bits.collect::<Vec<_>>().join("+"))
-            };
-            let found = words.enumerate().filter(|word| word.1 != 0).map(of_word);
-            assert_eq!(found.collect::<Vec<_>>().join(" "), *text, "{hash:#x}");
-        }
-        rows_seen += 1;
+    let rows = |fields| {
+        let rows = description.lines().filter(|line| line.starts_with("| `"));
+        let rows = rows.map(|row| row.trim_matches(['|', ' ']).split(" | ").collect::<Vec<_>>());
+        rows.filter(move |row| row.len() == fields)
+    };
+    let number = |text: &str| u64::from_str_radix(text.trim_matches('`'), 16).unwrap();
+    for row in rows(4) {
+        let [hash, block, pattern, second] = [0, 1, 2, 3].map(|i| number(row[i]));
+        assert_eq!(products(hash), [block, pattern]);
+        // The two halves of a filter are those of one line, by each of its hashes.
+        let build = |blocks, lines| {
+            let builder = ConcurrentBloom::builder().memory_budget(64 * blocks).expected_keys(100);
+            let builder = builder.lines_per_key(lines).words_per_key(4 * lines);
+            builder.hasher(Prehashed).build().unwrap()
+        };
+        let whole = with_field(&build(20, 2).to_bytes(), 34, &[6]);
+        let whole: ConcurrentBloom<Prehashed> = ConcurrentBloom::from_bytes_with(&whole, Prehashed).unwrap().0;
+        whole.insert_hash(hash);
+        let bits = |hash| {
+            let half = with_field(&build(10, 1).to_bytes(), 34, &[6]);
+            let half = ConcurrentBloom::from_bytes_with(&half, Prehashed).unwrap().0;
+            half.insert_hash(hash);
+            let bytes = half.to_bytes();
+            bytes[128..bytes.len() - 64].to_vec()
+        };
+        let expected = [bits(hash), bits(second)].concat();
+        let bytes = whole.to_bytes();
+        assert!(bytes[128..bytes.len() - 64] == expected, "{hash:#x}");
     }
-    assert_eq!(rows_seen, 4);
+    for row in rows(5) {
+        let hash = number(row[0]);
+        for (words, cell) in WORDS.into_iter().zip(&row[1..]) {
+            let (sector, positions) = cell.split_once(": ").unwrap();
+            let first = 64 * words * sector.parse::<usize>().unwrap();
+            let positions: Vec<usize> = positions.split(' ').map(|at| first + at.parse::<usize>().unwrap()).collect();
+            assert_eq!(positions.len(), 8);
+            for bits in 1..=8 {
+                let snapshot = with_field(&empty(words, 1000, 50_000).to_bytes(), 34, &[bits]);
+                let filter = match ConcurrentBloom::from_bytes(&snapshot) {
+                    Ok((filter, _)) => filter,
+                    Err(_) => {
+                        assert!(words == 8 && bits % 2 == 1);
+                        continue;
+                    }
+                };
+                assert_eq!((filter.words_per_key(), filter.bits_per_line()), (words, bits.into()));
+                filter.insert_hash(hash);
+                let mut expected = vec![0; 64_000];
+                for position in &positions[..bits.into()] {
+                    expected[position / 8] |= 1 << (position % 8);
+                }
+                assert!(filter.to_bytes()[128..64_128] == expected, "{hash:#x}, {words} words, {bits} bits");
+            }
+        }
+    }
+    assert_eq!((rows(4).count(), rows(5).count()), (4, 4));
 }
 
 #[test]
@@ -321,26 +349,29 @@ fn every_absurd_field_is_an_error() {
         (3, 2),
         (16, 1),
         (1, 0),
-        (1, 11),
+        (1, 9),
         (2, 9),
-        (4, 7),
-        (8, 5),
+        (4, 9),
+        (8, 1),
+        (8, 7),
+        (8, 10),
         (255, 255),
     ] {
-        let text = format!("invalid layout: {words} words of {bits} bits per key");
+        let text = format!("invalid layout: {words} words per key, {bits} bits per line");
         cases.push((33, vec![words, bits], text));
     }
     for (words, bits, second) in [
         (1, 2, 1),
         (3, 2, 1),
         (16, 1, 1),
+        (16, 8, 1),
         (4, 9, 1),
         (2, 0, 1),
         (4, 2, 2),
         (4, 2, 255),
     ] {
         let lines = u16::from(second) + 1;
-        let text = format!("invalid layout: {words} words of {bits} bits per key in {lines} lines");
+        let text = format!("invalid layout: {lines} lines per key, {words} words per key, {bits} bits per line");
         cases.push((33, vec![words, bits, second], text));
     }
     let odd = "3 blocks do not divide into 2 lines per key";
@@ -570,7 +601,7 @@ mod deltas {
         }
     }
 
-    /// The documented size: 8 to 10 bytes for a fresh key of two words with three bits each.
+    /// The documented size: 8 to 10 bytes for a fresh key with six bits in two words.
     #[test]
     fn a_delta_is_compact() {
         let filter = ConcurrentBloom::builder().expected_keys(1_000_000).build().unwrap();
@@ -1103,8 +1134,8 @@ mod growing {
             assert!((0..taken).all(|key| filter.contains(&key)));
             filter = ScalableBloom::read_from(&filter.to_bytes()[..], LIMIT).unwrap();
         }
-        // The second layer fills the rest of the limit, with 13 bits for a key.
-        assert!((2250..2550).contains(&taken), "{taken} keys");
+        // The second layer fills the rest of the limit, with 15 bits for a key.
+        assert!((2050..2300).contains(&taken), "{taken} keys");
         assert_eq!(
             (filter.max_bytes(), filter.try_clone().unwrap().max_bytes()),
             (LIMIT, LIMIT)
@@ -1482,7 +1513,7 @@ mod forgetting {
         // Generations of different layouts; and of another hasher than the filter's.
         let mut mixed = bytes.clone();
         let second = 192 + part..192 + 2 * part;
-        let other = with_field(&mixed[second.clone()], 33, &[8, 1]);
+        let other = with_field(&mixed[second.clone()], 33, &[8, 2]);
         mixed[second.clone()].copy_from_slice(&other);
         for result in read_whole(&mixed) {
             let error = result.unwrap_err();
