@@ -104,7 +104,7 @@ fn version(folder: &Path) -> Option<u32> {
     defined(&text, "BOOST_VERSION")?.parse().ok()
 }
 
-/// What a header defines a name as.
+/// The value that a header defines a name as.
 fn defined<'a>(header: &'a str, name: &str) -> Option<&'a str> {
     let value = |line: &'a str| line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' ');
     header.lines().find_map(value).map(str::trim)

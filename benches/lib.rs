@@ -69,15 +69,13 @@ pub fn best_instruction_set() -> Isa {
 }
 
 /// The features of x86-64 on which the speed depends, as Linux names them.
-const FEATURES: [&str; 9] = [
+const FEATURES: [&str; 7] = [
     "avx2",
     "bmi2",
     "avx512f",
     "avx512bw",
     "avx512dq",
     "avx512vl",
-    "avx512vbmi",
-    "avx512_bitalg",
     "avx512_fp16",
 ];
 

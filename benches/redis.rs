@@ -593,7 +593,7 @@ fn wire(args: &Args, redis: &Redis) -> String {
         let (one, other) = (node(redis, &name, filter()), node(redis, &name, filter()));
         let pushes = (args.keys / 2 / each).min(20);
         let (mut pushed, mut pulled) = (0, 0);
-        // What the nodes say to each other first.
+        // The first messages of the nodes to each other.
         one.sync(PATIENCE).unwrap();
         other.sync(PATIENCE).unwrap();
         let question = question(&mut connection);
@@ -682,7 +682,7 @@ fn idle(args: &Args, redis: &Redis) -> String {
         ("SharedBloom", &(|| one.sync(PATIENCE)) as &dyn Fn() -> _),
         ("SharedWindow, 4 generations", &|| forgetting.sync(PATIENCE)),
     ] {
-        // What the node says first.
+        // The first messages of the node.
         sync().unwrap();
         let question = question(&mut connection);
         let start = traffic(&mut connection);

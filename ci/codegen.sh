@@ -60,40 +60,33 @@ done
 # instructions are not in the kernel. A count of 0 means that the function must be inlined
 # everywhere.
 #
-# Single calls are there for each of 23 shapes, batches for each of 4 numbers of words in two forms,
-# some also for Intel and for others.
+# All are there for each of 4 numbers of words, batches in two forms.
 kernels='
-    kernel::x86_64::avx512::contains_hashes | 4 | zmm vpmullq vprolvq     | vptestn?mq
-    kernel::x86_64::avx512::insert_hashes   | 4 | zmm vprolvq lock        | vpmullq
-    kernel::x86_64::avx512::fill            | 4 | zmm vprolvq             | vpmullq
+    kernel::x86_64::avx512::contains_hashes | 8 | zmm vpmullq            | vptestmd|vptestn?mq|vmovmskps
+    kernel::x86_64::avx512::insert_hashes   | 8 | zmm vpsllvq lock       | vpmullq
+    kernel::x86_64::avx512::fill            | 4 | zmm vpsllvq            | vpmullq
     kernel::x86_64::hash_avx512::murmur3_short    | 1 | zmm vpmullq vprolq | vpmullq
     kernel::x86_64::hash_avx512::murmur3_slices   | 1 | zmm vpmullq vprolq vmovdqu8 | vpmullq
     kernel::x86_64::hash_avx512::siphash13_short  | 1 | zmm vprolq         | vprolq
     kernel::x86_64::hash_avx512::siphash13_slices | 1 | zmm vprolq vmovdqu8 | vprolq
     kernel::x86_64::hash_avx512::hash_blocks      | 2 | zmm vprolq vmovdqu8 | vprolq
-    kernel::x86_64::bitalg::contains            | 0 |                     |
-    kernel::x86_64::bitalg::contains_scalar     | 0 |                     |
-    kernel::x86_64::bitalg::contains_one        | 10 | vpmultishiftqb vpshufbitqmb |
-    kernel::x86_64::bitalg::contains_two        | 6 | vpmultishiftqb vpshufbitqmb |
     kernel::x86_64::avx512::gather              | 1 | zmm vpmullq vpcompressq | vpcompressq
-    kernel::x86_64::bitalg::few_flags           | 8 | vpmultishiftqb      | vpshufbitqmb
-    kernel::x86_64::bitalg::few_bitmap          | 8 | vpmultishiftqb      | vpshufbitqmb
-    kernel::x86_64::bitalg::group_bitmap        | 8 | zmm vpmultishiftqb  | vpshufbitqmb
-    kernel::x86_64::bitalg::contains_hashes     | 16 | zmm vpmullq vpmultishiftqb | vpshufbitqmb
-    kernel::x86_64::bitalg::insert_hashes       | 16 | zmm vpmultishiftqb lock | vpshufbitqmb
+    kernel::x86_64::avx2::few_flags         | 4 | ymm vpshufb vpsllvd     | vptest
+    kernel::x86_64::avx2::few_bitmap        | 4 | ymm vpshufb vpsllvd     | vptest
     kernel::x86_64::avx2::contains_hashes   | 8 | ymm vpmuludq vpshufb    | vmovmskp|prefetch
     kernel::x86_64::avx2::insert_hashes     | 8 | ymm vpmuludq lock       | vpmuludq
     kernel::x86_64::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
     kernel::x86_64::hash_avx2::murmur3_short   | 1 | ymm vpmuludq          | vpmuludq
     kernel::x86_64::hash_avx2::murmur3_below_16 | 2 | ymm vpmuludq imul    | imul
     kernel::x86_64::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
-    kernel::x86_64::avx2::contains          | 23 |                        |
-    kernel::x86_64::avx2::insert            | 23 | lock                   |
-    kernel::plain::lookups::contains | 23 |                        |
-    kernel::plain::insert::insert      | 23 | lock                   |
+    kernel::x86_64::avx2::contains          | 4 | ymm vpshufb vptest      |
+    kernel::x86_64::avx2::contains_two      | 3 | ymm vpshufb vptest      |
+    kernel::x86_64::avx2::insert            | 4 | ymm vpsllvd lock        |
+    kernel::plain::contains         | 4 |                        |
+    kernel::plain::insert           | 4 | lock                   |
     kernel::scalar::fill            | 4 |                         |
-    kernel::scalar::increment       | 23 | lock                   |
-    kernel::scalar::decrement       | 23 | lock                   | lock
+    kernel::scalar::increment       | 4 | lock                   |
+    kernel::scalar::decrement       | 4 | lock                   | lock
     <u64 as lanebloom::funnel::Funnel>::funnel |  0 |             |
     <lanebloom::hash::Murmur3 as lanebloom::hash::KeyHasher>::hash_key   | 0 |   |
     <lanebloom::hash::SipHash13 as lanebloom::hash::KeyHasher>::hash_key | 0 |   |

@@ -319,7 +319,7 @@ class Machine:
         (self.folder / "Cargo.toml").write_text("\n".join(manifest) + "\n")
 
     def start(self, name, source, keys=None):
-        """What a program prints, by lines."""
+        """A program's output, by lines."""
         path = self.folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(source, encoding="utf-8")

@@ -7,20 +7,19 @@
 //! ```text
 //! for i in 0 .. groups + ahead:                         a group: 8 hashes
 //!     if i < groups:
-//!         places[i] = blocks and words of group i       multiply, shift
+//!         places[i] = sectors and products of group i   multiply, shift
 //!         prefetch the lines of places[i]               unless cached
 //!     if i >= ahead:
-//!         words = load places[i - ahead]                others write them
-//!         held  = words & masks == masks                all bits at once
+//!         parts = select in the sectors of places[i - ahead]    others write them
+//!         held  = parts & bits == bits                  all positions of a key at once
 //!         insert: fetch_or what is missing; lookup: bitmap |= held
 //! ```
 //!
-//! A few hashes take all places first and then all answers; fewer go by single calls. The plan of a
-//! batch says which (`plan.rs`): a filter asks it once, at the door.
+//! A few hashes are looked up one by one, after their lines were prefetched; fewer go by single
+//! calls. The plan of a batch says which (`plan.rs`): a filter asks it once, at the door.
 //!
-//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call; single calls
-//! of the most usual shapes are inlined (`Inlined`). (A `match` on all shapes would be a jump
-//! table.) Lowest first:
+//! A filter keeps its [`Kernels`]. Single lookups are inlined behind a branch on the number of
+//! words (`Inlined`), or called by a pointer. Lowest first:
 //!
 //! - `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
 //! - `plan.rs` says what a batch takes, and what is fastest on which CPU.
@@ -35,18 +34,18 @@
 //! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
 //! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs`, `siphash.rs` |
-//! | AVX2 | `inlined.rs`, else `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash_avx2.rs` up to 16 bytes |
+//! | AVX2 | lookups `inlined.rs`, else `avx2.rs` | `avx2.rs` | `hash_avx2.rs` up to 16 bytes |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `hash_avx512.rs` |
-//! | AVX-512 BITALG, with or without gather | `inlined.rs`, else `bitalg.rs` | `bitalg.rs` | `hash_avx512.rs` |
 //! | NEON | `neon.rs` | `neon.rs` | `hash_neon.rs`: Murmur3 below 16 bytes |
 //!
 //! # Shapes as data
 //!
-//! There are 23 shapes. A batch kernel is compiled for each number of words, and takes the number
-//! of bits as data ([`BitFields`]). With that number in code too, the crate took twice as long to
-//! compile, and batches were at most 10% faster (Zen 5). So are the single calls of BITALG, which
-//! are compiled for each number of words to a product too. The others are compiled for each shape:
-//! with bits as data they take 1.3 (AVX2) to 1.7 (plain) times as long.
+//! A kernel is compiled for each of four numbers of words in a sector. The number of bits is data:
+//! the bytes that a shuffle brings to a vector's lanes ([`Pattern`]). A vector has eight lanes, and
+//! a key as many bits at most, so one test of a vector serves every shape.
+//!
+//! AVX-512 takes two keys at once, and so stays beside AVX2: batches take 0.6 to 0.7 times as long,
+//! bulk inserts 0.7 to 0.8 times (Zen 5, 32 KiB).
 //!
 //! # Where they are compiled
 //!
@@ -59,18 +58,13 @@
 //! them. So the functions that lead to them are generic or `#[inline]`, and their tables are
 //! constants: a static is compiled even if nothing uses it.
 //!
-//! # What was tried and did not help
+//! # Ways that did not help
 //!
-//! An insert looks first. That costs a new key 1.0 ns of 6.5, and a present key takes 1.4 ns in
-//! place of 3.0 (Zen 4, two words, 32 KiB). Loads wait for the atomic operations of the insert
-//! before, and the next ones for the look. So its time is probably added to theirs, however well
-//! the branch is predicted.
-//!
-//! - To look at one bit of the first word, and at the rest only if it is 1: present keys take 1.2
-//!   times as long, and while a filter fills, the branch is mispredicted half of the time (new keys
-//!   11.4 ns).
-//! - To test the answer by `kortestw` and `setc` in place of `kmovw`: new keys take as long, and
-//!   single lookups 1.1 times as long.
+//! An insert looks first. Loads wait for the atomic operations of the insert before, and the next
+//! ones for the look: its time is added to theirs, however well the branch is predicted. With the
+//! masks by scalar shifts, which load nothing, new keys of two words took 15.2 ns in place of 11.8
+//! (Zen 5, 32 KiB). With the way to look chosen by a `match`, which is a jump by a table, present
+//! keys took 1.3 ns in place of 1.0.
 
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod aarch64;
@@ -199,7 +193,7 @@ fn traits(isa: Isa, layout: Layout, inlined: Inlined) -> Traits {
 /// The operations on hashes for one shape and one instruction set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernels {
-    /// What only reads. With the proof that the CPU has what the functions of `row` need.
+    /// The lookups, with the proof that the CPU has what the functions of `row` need.
     pub(crate) lookups: Lookups<AtomicU64>,
     pub(crate) ladder: Ladder,
     access: AccessPlan,
@@ -247,7 +241,7 @@ impl Kernels {
 /// could save, and cannot be done by them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CounterKernels {
-    /// What only reads.
+    /// The lookups.
     pub(crate) lookups: Lookups<Counters>,
     access: AccessPlan,
     pub(crate) insert: CounterChange,

@@ -35,7 +35,7 @@ struct Filled {
 }
 
 impl Filled {
-    /// Of a filter that refuses no key.
+    /// The result of a filter that refuses no key.
     fn new<F: 'static>(filter: F, bytes: impl Into<Option<usize>>, contains: fn(&F, &u64) -> bool) -> Self {
         Self {
             bytes: bytes.into(),

@@ -186,7 +186,7 @@ impl FuseLayout {
     }
 }
 
-/// What a hash needs of a layout, computed once.
+/// The part of a layout that a hash needs, computed once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FuseProbe {
     pub(crate) cells_per_key: u32,
@@ -207,7 +207,7 @@ pub(crate) struct FuseProbe {
 }
 
 impl FuseProbe {
-    /// Those of a layout, whose bytes exist.
+    /// The places of a layout, whose bytes exist.
     pub(crate) fn of(layout: &FuseLayout) -> Self {
         Self {
             cells_per_key: layout.cells_per_key,

@@ -18,7 +18,7 @@ use alloc::format;
 /// would take no more memory and be wrong less often. (For counters: 128 counters, 512 bits.)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
-/// What a key's draws hit in a word, by its number of bits.
+/// The cell that a key's draws hit in a word, by its number of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cell {
     #[default]
@@ -107,7 +107,7 @@ impl Request {
         two.blocks as u128 * keys_of_one as u128 <= one.blocks as u128 * keys_of_two as u128
     }
 
-    /// What fewer words may cost.
+    /// The multiple of memory that fewer words may cost.
     fn price(&self) -> f64 {
         match self.lines {
             Some(2..) => FEWER_WORDS_PRICE_IN_TWO_LINES,

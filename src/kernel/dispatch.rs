@@ -31,14 +31,14 @@ pub(super) type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &Pattern, AccessPlan,
 pub(super) type Insert = unsafe fn(Lines<'_, AtomicU64>, u64, &Pattern) -> bool;
 pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &Pattern, AccessPlan, &[u64], &mut [u64]);
 pub(super) type Fill = unsafe fn(&mut OwnedRange<'_>, &Pattern, AccessPlan, &[u64], &mut [u64]);
-/// As `two_lines::gather`, which packs hashes.
+/// Packs hashes: `two_lines::gather`.
 pub(super) type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
-/// As `scalar::and_rows`.
+/// Has the arguments of `scalar::and_rows`.
 pub(super) type AndRows<T> = unsafe fn(&[T], &[u64], &mut [u64]);
-/// As `scalar::unpack`.
+/// Has the arguments of `scalar::unpack`.
 pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
 
-/// What the lookup of one hash needs beside the lines.
+/// The data of a lookup beside hash and lines.
 #[derive(Debug)]
 pub(super) struct Probe<T> {
     pub(super) pattern: Pattern,

@@ -13,7 +13,7 @@ use crate::words::cells::load;
 #[derive(Clone, Copy)]
 pub(crate) struct FuseCells<'a> {
     probe: &'a FuseProbe,
-    /// That of each shard's seed.
+    /// The seed of each shard.
     multipliers: &'a [u64],
     /// From the first cell on.
     bytes: &'a [u8],

@@ -64,7 +64,7 @@ impl Inlined {
 
     /// # Safety
     ///
-    /// As for [`contains`](Self::contains).
+    /// The same as for [`contains`](Self::contains).
     #[inline(always)]
     pub(super) unsafe fn contains_each<T: Load, P>(
         &self,

@@ -7,31 +7,28 @@
 //! A filter has a [`Ladder`] for lookups and one for inserts, made with its kernels. Keys that are
 //! still to be hashed have one for all filters ([`Plan::of_keys`]).
 //!
-//! # What was measured to be fastest on which CPU
+//! # The fastest settings, by CPU
 //!
-//! | CPU | lines of lookups into | of inserts | keys ahead | prefetch by groups | words by gather |
-//! |---|---|---|--:|---|---|
-//! | Zen 5 and later | L1 | L1, to write | 256 | from 16 MiB | no |
-//! | Intel with AVX512-FP16 (Sapphire Rapids and later) | L1 | L1, to write | 64 | from 16 MiB | yes |
-//! | others | L2 | L2 | 192 | beyond the caches | no |
+//! | CPU | lines of lookups into | of inserts | keys ahead | prefetch by groups |
+//! |---|---|---|--:|---|
+//! | Zen 5 and later | L1 | L1, to write | 256 | from 16 MiB |
+//! | Intel with AVX512-FP16 (Sapphire Rapids and later) | L1 | L1, to write | 64 | from 16 MiB |
+//! | others | L2 | L2 | 192 | beyond the caches |
 //!
 //! The distance counts to the next tile (64 keys). With AVX2 alone, every CPU prefetches by groups
-//! beyond the caches, 64 keys ahead. A gather is slow on AMD's processors, and on Intel's before
-//! Sapphire Rapids (microcode against Downfall).
+//! beyond the caches, 64 keys ahead.
 //!
-//! The two with and without gather differ in a second way (`x86_64/avx512.rs`): a product in a
-//! vector takes three operations on Intel. So with gather the words of a pattern share products;
-//! without, each word has one of its own. (Zen 4, lookups with shared products: 2 words 0.97 to
-//! 1.05 times as fast, 4 words 0.88, 8 words 0.7.)
+//! The figures below are of patterns of an earlier layout, which took about as long; the choice of
+//! lines and distances is theirs.
 //!
 //! Measured, ns per lookup, 1%, batches of 1024. (Zen 4: `benches/record/kernels-zen4.md`. AVX2 on
 //! an Intel with AMX: `kernels-intel-amx.md`. Other CPUs were not measured.)
 //!
 //! - Zen 5, by an earlier version: 8 MiB, 64 keys ahead 2.4, 128 1.9, 192 1.6, 256 1.5. 64 MiB: 3.1
-//!   into L1, 3.3 into L2. 32 KiB: 0.8, by gather 1.3. Inserts were not measured with other hints,
+//!   into L1, 3.3 into L2. Inserts were not measured with other hints,
 //!   nor lines prefetched by groups.
 //! - Sapphire Rapids, by prototypes: 8 MiB 3.6, and 1.5 times as long 192 ahead into L2. 512 KiB:
-//!   1.2, by loads 2.0. 64 MiB: 5.3 by tiles, 4.5 by groups; in the caches, and inserts at 8 MiB,
+//!   1.2. 64 MiB: 5.3 by tiles, 4.5 by groups; in the caches, and inserts at 8 MiB,
 //!   take 1.05 to 1.2 times as long by groups.
 //! - Zen 4: 64 MiB, fresh inserts 22 by tiles into L1 to write, by groups 14; by groups into L2
 //!   9.8. (A hint to write seems to mark the line as changed, so that it is written back.)
@@ -40,7 +37,7 @@
 
 use crate::words::bits::Hint;
 
-/// What a batch takes.
+/// The way that a batch takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Single calls, one after another, which the processor overlaps by itself.
@@ -50,7 +47,7 @@ pub enum Plan {
     /// A few by groups of vectors, where the instruction set has a function for it; or keys that
     /// are hashed by vectors.
     Groups,
-    /// As `Pipeline`, but the answers fit a word of a bitmap: at most 64.
+    /// A `Pipeline` whose answers fit a word of a bitmap: at most 64.
     Tile,
     /// Chunks, by tiles or groups, lines prefetched far ahead. It takes longer to begin.
     Pipeline,
@@ -89,7 +86,7 @@ impl Plan {
         Ladder::of_lookups_from(if IS_CHECKED { 1 } else { 5 }, 16, FEW + 1).plan(keys)
     }
 
-    /// As [`of_keys`](Self::of_keys), for inserts. A few are hashed one by one; whether single
+    /// [`of_keys`](Self::of_keys) for inserts. A few are hashed one by one; whether single
     /// calls insert them is the filter's plan, since the call for a few takes 3 ns. (Present `u64`
     /// keys, 32 KiB, one by one and as a few. Zen 5, AVX-512: 4 keys 2.8 and 3.6 ns, 8 keys 2.8 and
     /// 3.2. Intel with AMX: 3.4 and 3.5, 3.4 and 3.1; by AVX2 4.6 and 4.2, 4.6 and 3.8.)
@@ -143,7 +140,7 @@ pub(crate) struct Ladder {
     pipeline: usize,
 }
 
-/// What decides the [`Ladder`] of a filter.
+/// The traits of a filter that decide about its [`Ladder`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traits {
     pub(super) has_two_lines: bool,
@@ -370,7 +367,7 @@ impl AccessPlan {
         1 << self.log_tile
     }
 
-    /// Which of two rings of tiles has the key with this number, and its position in the tile.
+    /// The one of two rings of tiles that has the key with this number, and its position in the tile.
     #[inline(always)]
     #[must_use]
     pub fn in_rings(self, key: usize) -> (usize, usize) {

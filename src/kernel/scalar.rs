@@ -95,7 +95,7 @@ pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], pro
 ///
 /// # Safety
 ///
-/// As for [`few_flags`].
+/// The same as for [`few_flags`].
 #[inline(never)]
 pub(super) unsafe fn few_lookups<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>) -> u64 {
     // SAFETY: as promised.

@@ -153,7 +153,7 @@ impl Bits {
         self.shared().prefetch(block, hint);
     }
 
-    /// As `Lines::copy`.
+    /// `Lines::copy` of these lines.
     pub fn copy(&self, first: usize, image: &mut [u64]) -> u128 {
         self.shared().copy(first, image)
     }
@@ -201,7 +201,7 @@ impl Bits {
         lost != 0
     }
 
-    /// As `Lines::words`.
+    /// `Lines::words` of these lines.
     pub fn words(&self) -> impl Iterator<Item = [u64; LINE_WORDS]> {
         self.shared().words()
     }
@@ -544,7 +544,7 @@ fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
 /// The second half of `set`: adds to each word the bits that it lacked; returns whether this call
 /// added any.
 ///
-/// Of more than two words, it writes those that lacked nothing as well. A branch on each of them
+/// If there are more than two words, it writes those that lacked nothing as well. A branch on each
 /// would be mispredicted: a new key of four words took 24 ns in place of 9 (Zen 4).
 #[inline(always)]
 pub(crate) fn add_missing<const W: usize>(words: [&AtomicU64; W], missing: [u64; W]) -> bool {

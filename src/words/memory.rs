@@ -97,7 +97,7 @@ impl<T: Word> Words<T> {
     }
 }
 
-/// As bytes, in the order that they have in memory.
+/// The bytes, in the order that they have in memory.
 impl Words<u64> {
     /// The bytes.
     #[inline(always)]

@@ -148,7 +148,10 @@ fn the_vectors_of_the_description_hold() {
         for (words, cell) in WORDS.into_iter().zip(&row[1..]) {
             let (sector, positions) = cell.split_once(": ").unwrap();
             let first = 64 * words * sector.parse::<usize>().unwrap();
-            let positions: Vec<usize> = positions.split(' ').map(|at| first + at.parse::<usize>().unwrap()).collect();
+            let positions: Vec<usize> = positions
+                .split(' ')
+                .map(|at| first + at.parse::<usize>().unwrap())
+                .collect();
             assert_eq!(positions.len(), 8);
             for bits in 1..=8 {
                 let snapshot = with_field(&empty(words, 1000, 50_000).to_bytes(), 34, &[bits]);
@@ -165,7 +168,10 @@ fn the_vectors_of_the_description_hold() {
                 for position in &positions[..bits.into()] {
                     expected[position / 8] |= 1 << (position % 8);
                 }
-                assert!(filter.to_bytes()[128..64_128] == expected, "{hash:#x}, {words} words, {bits} bits");
+                assert!(
+                    filter.to_bytes()[128..64_128] == expected,
+                    "{hash:#x}, {words} words, {bits} bits"
+                );
             }
         }
     }

@@ -121,7 +121,7 @@ unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
     }
 }
 
-/// As [`scalar::and_rows`].
+/// [`scalar::and_rows`] by these vectors.
 ///
 /// By assembly, since a vector load would be a data race with threads that write the words. `ld1`
 /// reads each element of 8 bytes at once (Arm's manual, "Requirements for single-copy atomicity"),
@@ -275,7 +275,7 @@ unsafe fn pair_masks<const W: usize>(products: uint64x2_t, pattern: &Pattern) ->
     let mut masks = [vdupq_n_u64(0); W];
     let mut left = pattern.bits;
     while left > 0 {
-        // Of eight words, a position in the first four, and then one in the others.
+        // Eight words: a position in the first four, and then one in the others.
         for first in (0..W).step_by(4) {
             let number = vshrq_n_u64::<56>(numbers);
             numbers = vshlq_n_u64::<8>(numbers);

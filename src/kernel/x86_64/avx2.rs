@@ -206,7 +206,7 @@ pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
     work.run()
 }
 
-/// As [`scalar::and_rows`].
+/// [`scalar::and_rows`] by these vectors.
 ///
 /// # Safety
 ///
@@ -326,7 +326,7 @@ unsafe fn masks_of_four<const W: usize>(products: __m256i, bits: usize) -> [__m2
     let mut masks = [_mm256_setzero_si256(); W];
     let mut left = bits;
     while left > 0 {
-        // Of eight words, a position in the first four, and then one in the others.
+        // Eight words: a position in the first four, and then one in the others.
         for first in (0..W).step_by(4) {
             let number = _mm256_srli_epi64::<56>(numbers);
             numbers = _mm256_slli_epi64::<8>(numbers);
@@ -444,7 +444,7 @@ pub(super) unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool,
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn words_lack(words: __m256i, products: __m256i, pattern: &Pattern) -> __m256i {
-    // Of two keys in a half of a vector, the second one's bytes are 8 on.
+    // A half of a vector has two keys: the second one's bytes are 8 on.
     let second = _mm256_set_epi64x(0x0808_0808_0808_0808, 0, 0x0808_0808_0808_0808, 0);
     let order = _mm256_set1_epi64x(i64::from_le_bytes(pattern.bytes));
     let positions = _mm256_shuffle_epi8(products, _mm256_or_si256(order, second));

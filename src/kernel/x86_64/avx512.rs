@@ -1,10 +1,5 @@
 //! The kernels for AVX-512 (F, BW, DQ, VL): x86-64 servers from Skylake (2017) and Zen 4 (2022) on.
 
-#![expect(
-    clippy::needless_range_loop,
-    reason = "loops over W unroll, which those over iterators do not always"
-)]
-
 use super::{avx2, loads};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern, SECOND};
@@ -113,7 +108,6 @@ fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
     places.products.write(store(multiply(folded, MULTIPLIER)));
 }
 
-#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
 #[inline]
 fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
@@ -134,7 +128,7 @@ fn masks_of_eight<const W: usize>(products: __m512i, bits: usize) -> [__m512i; W
     let mut masks = [_mm512_setzero_si512(); W];
     let mut left = bits;
     while left > 0 {
-        // Of eight words, a position in the first four, and then one in the others.
+        // Eight words: a position in the first four, and then one in the others.
         for first in (0..W).step_by(4) {
             let number = _mm512_srli_epi64::<56>(numbers);
             numbers = _mm512_slli_epi64::<8>(numbers);
@@ -150,7 +144,7 @@ fn masks_of_eight<const W: usize>(products: __m512i, bits: usize) -> [__m512i; W
     masks
 }
 
-/// As that of AVX2: two keys in a vector, but for eight words.
+/// The answers of a group, as AVX2 gives them: two keys in a vector, but for eight words.
 ///
 /// # Safety
 ///
@@ -204,7 +198,7 @@ pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
     work.run()
 }
 
-/// As [`scalar::and_rows`].
+/// [`scalar::and_rows`] by these vectors.
 ///
 /// # Safety
 ///
@@ -257,7 +251,7 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     }
 }
 
-/// As [`two_lines::gather`].
+/// [`two_lines::gather`] by these vectors.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
     assert!(hashes.len().div_ceil(64) == found.len() && into.len() >= hashes.len() + two_lines::ROOM);

@@ -81,7 +81,7 @@ impl Inlined {
     ///
     /// # Safety
     ///
-    /// As for [`contains`](Self::contains).
+    /// The same as for [`contains`](Self::contains).
     #[inline(always)]
     pub(in crate::kernel) unsafe fn contains_each<T: Load, P>(
         &self,
@@ -160,7 +160,7 @@ unsafe fn holds<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, pattern
     }
 }
 
-/// What `setc` wrote. (A comparison with 0 would be an instruction more.)
+/// The result of `setc`. (A comparison with 0 would be an instruction more.)
 ///
 /// # Safety
 ///

@@ -116,28 +116,41 @@ pub(super) unsafe fn selected_of_two<const W: usize, T: Load>(
     lanes: __m512i,
 ) -> __m512i {
     let words: __m512i;
-    macro_rules! loaded {
-        ($broadcast:literal) => {
-            // SAFETY: see the top of this file. The blocks read the words of both sectors.
-            unsafe {
-                asm!(
-                    concat!($broadcast, " {words}, [{all} + 8*{first}]"),
-                    concat!($broadcast, " {words}{{{upper}}}, [{all} + 8*{second}]"),
-                    words = out(zmm_reg) words,
-                    // (The mask has a bit for each element.)
-                    upper = in(kreg) if W == 1 { 0xf0_u16 } else { 0xff00 },
-                    all = in(reg) all,
-                    first = in(reg) first,
-                    second = in(reg) second,
-                    options(readonly, nostack, preserves_flags),
-                )
-            }
-        };
-    }
-    match W {
-        1 => loaded!("vpbroadcastq"),
-        2 => loaded!("vbroadcasti32x4"),
-        _ => loaded!("vbroadcasti32x8"),
+    // SAFETY: see the top of this file. The blocks read the words of both sectors. (The masks have a
+    // bit for each element.)
+    unsafe {
+        match W {
+            1 => asm!(
+                "vpbroadcastq {words}, [{all} + 8*{first}]",
+                "vpbroadcastq {words}{{{upper}}}, [{all} + 8*{second}]",
+                words = out(zmm_reg) words,
+                upper = in(kreg) 0xf0_u16,
+                all = in(reg) all,
+                first = in(reg) first,
+                second = in(reg) second,
+                options(readonly, nostack, preserves_flags),
+            ),
+            2 => asm!(
+                "vbroadcasti32x4 {words}, [{all} + 8*{first}]",
+                "vbroadcasti32x4 {words}{{{upper}}}, [{all} + 8*{second}]",
+                words = out(zmm_reg) words,
+                upper = in(kreg) 0xff00_u16,
+                all = in(reg) all,
+                first = in(reg) first,
+                second = in(reg) second,
+                options(readonly, nostack, preserves_flags),
+            ),
+            _ => asm!(
+                "vbroadcasti32x8 {words}, [{all} + 8*{first}]",
+                "vbroadcasti32x8 {words}{{{upper}}}, [{all} + 8*{second}]",
+                words = out(zmm_reg) words,
+                upper = in(kreg) 0xff00_u16,
+                all = in(reg) all,
+                first = in(reg) first,
+                second = in(reg) second,
+                options(readonly, nostack, preserves_flags),
+            ),
+        }
     }
     if W < 4 {
         return _mm512_castps_si512(_mm512_permutevar_ps(_mm512_castsi512_ps(words), lanes));
@@ -152,8 +165,7 @@ pub(super) unsafe fn selected_of_two<const W: usize, T: Load>(
 ///
 /// # Safety
 ///
-/// As for [`selected`].
-#[allow(unused_unsafe, unsafe_op_in_unsafe_fn, reason = "x")]
+/// The same as for [`selected`].
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn selected_counters<const W: usize, T: Load>(at: *const T, lanes: __m256i) -> __m256i {

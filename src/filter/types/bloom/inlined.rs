@@ -47,7 +47,7 @@ impl<S> ConcurrentBloom<S> {
 }
 
 impl<S> Inlined<'_, S> {
-    /// As [`contains_hash`](crate::Filter::contains_hash).
+    /// The same as [`contains_hash`](crate::Filter::contains_hash).
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
@@ -64,7 +64,7 @@ impl<S> Inlined<'_, S> {
         found
     }
 
-    /// As [`insert_hash`](ConcurrentBloom::insert_hash).
+    /// The same as [`insert_hash`](ConcurrentBloom::insert_hash).
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
@@ -82,7 +82,7 @@ impl<S> Inlined<'_, S> {
 }
 
 impl<S: KeyHasher> Inlined<'_, S> {
-    /// As [`contains`](crate::Filter::contains).
+    /// The same as [`contains`](crate::Filter::contains).
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
@@ -96,7 +96,7 @@ impl<S: KeyHasher> Inlined<'_, S> {
         self.contains_hash(self.filter.hash(key))
     }
 
-    /// As [`insert`](ConcurrentBloom::insert).
+    /// The same as [`insert`](ConcurrentBloom::insert).
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;

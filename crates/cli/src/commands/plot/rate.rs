@@ -159,7 +159,11 @@ fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
     let (words, draws) = (filter.words_per_key() as f64 / lines, filter.bits_per_line() as i32);
     let (size, sector) = (BITS as f64, 64.0 * words);
     let halves = sector == size;
-    let (part, draws) = if halves { (sector / 2.0, draws / 2) } else { (sector, draws) };
+    let (part, draws) = if halves {
+        (sector / 2.0, draws / 2)
+    } else {
+        (sector, draws)
+    };
     // The probability that a key sets one bit of a part, or either of two.
     let sets = |of: f64| sector / size * (1.0 - (1.0 - of / part).powi(draws));
     // The probability that a key leaves unset: one bit, two of a part, two of different parts. These
