@@ -15,6 +15,9 @@ rustfmt --edition 2024 --check ci/messages.rs ci/no_std.rs loom-tests/src/lib.rs
 echo "== comments of at most 100 columns, files of at most 900 lines"
 ci/widths.sh
 
+echo "== comments and headings begin with their subject"
+ci/openings.sh
+
 echo "== a row in docs/UNSAFE.md for each file with unsafe code"
 grep -rlE '^[^/]*\bunsafe (\{|fn|impl|trait)' src crates/*/src | while read -r file; do
     grep -qF "| \`$file\` |" docs/UNSAFE.md || { echo "$file has none" && exit 1; }
