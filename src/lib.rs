@@ -3,7 +3,7 @@
 //!
 //! A lookup returns "certainly not" or "probably". For a key that was inserted it always returns
 //! "probably". For any other key it returns "certainly not", except at a false-positive rate that
-//! you choose. A lookup in a [`ConcurrentBloom`] touches one cache line. (At rates of 1e-5 and
+//! you choose. A lookup in a [`ConcurrentBloom`] touches one cache line. (At rates of 1e-4 and
 //! below, a key has two lines, and the lookup of an absent key touches one.)
 //!
 //! # When not to use it
@@ -11,9 +11,9 @@
 //! - The set must be exact, or listed, or counted exactly: use a hash set, or a
 //!   [`ConcurrentBitmap`] for integers below a bound. For some ten thousand keys a hash set is
 //!   small enough anyway.
-//! - Only one thread uses the filter, and memory is scarce: one line per key costs 7% more memory
-//!   than a textbook Bloom filter at a rate of 1% and 18% at 1e-4. Two [lines per
-//!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 10% at 1e-6. A filter without atomics
+//! - Only one thread uses the filter, and memory is scarce: one line per key costs 13% more memory
+//!   than a textbook Bloom filter at a rate of 1% and 16% at 0.1%. Two [lines per
+//!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 16% at 1e-6. A filter without atomics
 //!   also inserts new keys 3 to 10 times as fast (512 KiB, [Boost.Bloom and
 //!   sbbf-rs-safe](docs::cost#losses)).
 //! - Strangers choose the keys, and the filter has the default hasher: they can make collisions
@@ -54,12 +54,12 @@
 //!
 //! | your keys | filter | a lookup reads | bits per key at 1% | not if |
 //! |---|---|---|---|---|
-//! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.3 | there may be twice as many: 1% becomes 11% ([`is_overfull`](Filter::is_overfull) reports it) |
+//! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.8 | there may be twice as many: 1% becomes 10% ([`is_overfull`](Filter::is_overfull) reports it) |
 //! | number not known | [`ScalableBloom`] | a line of each layer: 5 layers from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | you know the number within a factor of two |
 //! | forgotten after some minutes, or after a million newer keys | [`WindowedBloom`] (feature `std`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
-//! | added and removed | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
+//! | added and removed | [`CountingBloom`] | one line | 44 | few are ever removed: rebuild then |
 //! | added and removed, in less memory | [`CuckooFilter`], [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
-//! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
+//! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 28 | a present key must never be missed |
 //! | let through once per minute or so | [`WindowedBloom`] with [`renew(false)`](windowed::Builder::renew) | the same | 22 | several requests per minute are allowed: a rate limiter counts, and no filter does |
 //! | all there before the first lookup | [`StaticFilter`] | three cache lines at once | 7.9; 18.1 at 0.0015% | keys come later: there is no insert, and a new key takes a new build |
 //! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | one bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
@@ -149,7 +149,7 @@
 //!
 //! # Cost
 //!
-//! A key takes 10.3 bits at a rate of 1% and 31.6 at 1e-6.
+//! A key takes 10.8 bits at a rate of 1% and 33.5 at 1e-6.
 //!
 //! The times below are at 1%; half of the lookups find their key. The CPUs are Zen 5 and an Intel
 //! with AMX (records `peers-zen5.md`, `kernels-intel-amx.md` and `hash-lookups-intel-amx.md`). Both

@@ -76,7 +76,7 @@ pub enum Content {
     /// [`FilterBank`](crate::FilterBank), or changes of them.
     #[non_exhaustive]
     Blocks {
-        /// The words that a key touches, in all of its lines.
+        /// The words in which a key's bits lie, in all of its lines.
         words_per_key: usize,
         /// The positions that a key draws in each of its lines, some may coincide.
         bits_per_line: usize,

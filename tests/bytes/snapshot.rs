@@ -124,7 +124,7 @@ fn the_vectors_of_the_description_hold() {
         let [hash, block, pattern, second] = [0, 1, 2, 3].map(|i| number(row[i]));
         assert_eq!(products(hash), [block, pattern]);
         // The two halves of a filter are those of one line, by each of its hashes.
-        let build = |blocks, lines| {
+        let build = |blocks: usize, lines: usize| {
             let builder = ConcurrentBloom::builder().memory_budget(64 * blocks).expected_keys(100);
             let builder = builder.lines_per_key(lines).words_per_key(4 * lines);
             builder.hasher(Prehashed).build().unwrap()

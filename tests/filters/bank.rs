@@ -205,7 +205,7 @@ fn larger_filters_fold_and_others_are_refused() {
 
 #[test]
 fn a_fold_that_breaks_the_rate_is_refused() {
-    let builder = |keys| ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(1e-4);
+    let builder = |keys| ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(1e-3);
     let small = builder(1).build().unwrap();
     let large = builder(20_000).build().unwrap();
     large.insert_all(0..20_000u64);

@@ -142,7 +142,7 @@ fn the_defaults_make_few_layers() {
     };
     let (layers, bits_per_key) = grown(ScalableBloom::builder());
     assert_eq!(layers, [100, 300, 900, 2700, 8100]);
-    assert!(bits_per_key < 20.6, "{bits_per_key}");
+    assert!(bits_per_key < 21.3, "{bits_per_key}");
     let (layers, bits_per_key) = grown(unlimited(100, 0.01));
     assert_eq!(layers, [100, 200, 400, 800, 1600, 3200, 6400]);
     assert!(bits_per_key > 24.0, "{bits_per_key}");
@@ -152,7 +152,8 @@ fn the_defaults_make_few_layers() {
 fn growth_ends_where_rates_are_out_of_reach() {
     let filter = unlimited(1, 1e-6).expansion(1).build().unwrap();
     let most = filter.max_layers();
-    assert!((25..40).contains(&most), "{most}");
+    // The lowest rate in reach, 1e-12, is half of half a millionth 19 times.
+    assert!((18..25).contains(&most), "{most}");
     let inserted = (0..1000).take_while(|&i| filter.insert_hash(number(i)).is_ok()).count();
     assert!(inserted >= most, "{inserted} keys");
     // Layers of one key leave more of the rate than planned.
@@ -756,7 +757,7 @@ fn the_hint_decides_about_layers() {
     let exact = build(KEYS);
     fill(&exact, 0..KEYS);
     assert_eq!((exact.layers().len(), exact.hint()), (1, KEYS as usize));
-    assert!(bytes(&exact) < 4.25, "{}", bytes(&exact));
+    assert!(bytes(&exact) < 4.5, "{}", bytes(&exact));
     measure(&exact, 1e-6, KEYS);
     fill(&exact, KEYS..KEYS + KEYS / 8);
     let layers: Vec<_> = exact.layers().map(|layer| layer.expected_keys() as u64).collect();
@@ -770,7 +771,7 @@ fn the_hint_decides_about_layers() {
     }
     let layers: Vec<_> = late.layers().map(|layer| layer.expected_keys() as u64).collect();
     assert_eq!((layers.len(), layers[0]), (2, 1000), "{layers:?}");
-    assert!(bytes(&late) < 4.5, "{}", bytes(&late));
+    assert!(bytes(&late) < 4.8, "{}", bytes(&late));
     measure(&late, 1e-6, KEYS);
 }
 

@@ -1015,7 +1015,7 @@ fn the_rate_of_overfull_generations_is_measured_as_it_is_said() {
         .unwrap();
     for generation in 0..3 {
         filter.rotate();
-        filter.insert_hashes(&(0..7500).map(|i| number(generation << 40 | i)).collect::<Vec<_>>());
+        filter.insert_hashes(&(0..5000).map(|i| number(generation << 40 | i)).collect::<Vec<_>>());
     }
     let measured = hit_rate(&filter, 20_000);
     let said = filter.current_false_positive_rate();
@@ -1132,7 +1132,8 @@ fn a_budget_is_kept_and_used() {
         assert!(same.build().unwrap().memory_bytes().abs_diff(filter.memory_bytes()) <= 64 * (generations + 1));
         // Both given: the best rate that fits.
         let better = budget.expected_keys(filter.expected_keys() / 2).build().unwrap();
-        assert_eq!(better.memory_bytes(), filter.memory_bytes());
+        // (Two lines per key need an even number of blocks.)
+        assert!(filter.memory_bytes() - better.memory_bytes() <= 64 * (generations + 1));
         assert_ne!(
             better.live_generations()[0].bits_per_key(),
             filter.live_generations()[0].bits_per_key()

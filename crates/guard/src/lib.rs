@@ -287,7 +287,7 @@
 //!
 //! | what | memory |
 //! |---|---|
-//! | the filter | 10.3 bits per key at a rate of 1%, 15.9 at 0.1%; twice that during a rebuild |
+//! | the filter | 10.8 bits per key at a rate of 1%, 16.7 at 0.1%; twice that during a rebuild |
 //! | a cached value | the key and the value, and about 200 bytes of moka's |
 //! | a remembered miss | the key, and about 200 bytes; [32 MiB](CacheBuilder::miss_memory) for all |
 //!

@@ -29,10 +29,10 @@ use core::fmt;
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
 /// let filter = builder.false_positive_rate(1e-3).build()?;
-/// assert!((15.8..15.9).contains(&filter.bits_per_key()));
+/// assert!((16.7..16.8).contains(&filter.bits_per_key()));
 /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
 /// assert_eq!(filter.memory_bytes(), 1 << 20);
-/// assert!((800_000..820_000).contains(&filter.expected_keys()));
+/// assert!((770_000..780_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[must_use = "a builder does nothing until `build`"]
@@ -229,11 +229,12 @@ macro_rules! built {
     };
 
     (@words_per_key $filter:ident) => {
-        /// How many 64-bit words a key touches: 1, 2, 4 or 8, all in one line, or half of them in
-        /// each of [two lines](Self::lines_per_key).
+        /// In how many neighbouring 64-bit words a key's bits lie: 1, 2, 4 or 8, all in one line, or
+        /// half of them in each of [two lines](Self::lines_per_key).
         ///
-        /// An insert of a new key, or a remove, takes one atomic operation for each word. The
-        /// default is the fewest words whose memory is within 6% of the least. With 1, an insert
+        /// An insert of a new key, or a remove, takes one atomic operation for each word that has a
+        /// bit of it. The default is the fewest words whose memory is within 10% of the least, or
+        /// 6% with two lines. With 1, an insert
         /// and a remove are claims: if several threads race, exactly one gets `true`.
         #[doc = $crate::example!(
             concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);"),
@@ -250,9 +251,8 @@ macro_rules! built {
         /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in each.
         ///
         /// Two lines need [less memory](crate::docs::cost#memory) for the same rate, and [more
-        /// time](crate::docs::cost#two-lines-per-key). The default is two if they save at least an
-        /// eighth of the memory: from a rate of about 1e-5 down. If
-        /// [`words_per_key`](Self::words_per_key) is given, it takes one. With two, an insert's
+        /// time](crate::docs::cost#two-lines-per-key). The default is two from a rate of 1e-4 down.
+        /// If [`words_per_key`](Self::words_per_key) is given, it takes one. With two, an insert's
         /// answer is not a claim: if several threads race, at least one gets `true`.
         #[doc = $crate::example!(
             concat!("let builder = lanebloom::", stringify!($filter), "::builder().false_positive_rate(1e-4);"),

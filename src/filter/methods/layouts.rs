@@ -5,7 +5,7 @@ use crate::filter::parts::lines::Bloom;
 
 /// The layout.
 impl<W, S> Filter<Bloom<W>, S> {
-    /// The words that a key touches, in all of its lines: 1, 2, 4 or 8.
+    /// The words in which a key's bits lie, in all of its lines: 1, 2, 4 or 8.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -40,7 +40,7 @@ impl<W, S> Filter<Bloom<W>, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.bits_per_line(), 3);
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.bits_per_line(), 6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

@@ -166,7 +166,7 @@ pub type ScalableBloom<S = Murmur3> = Filter<Scalable, S>;
 /// the number of distinct keys that the first layer is for without a hint: the fewest that you
 /// expect; 1000 by default. `false_positive_rate` is that of all layers together, however many.
 /// `words_per_key` holds in every layer; by default each layer has the best number for its rate,
-/// and two lines per key from a rate of about 1e-5 down. With 1, low rates are soon out of reach,
+/// and two lines per key from a rate of 1e-4 down. With 1, low rates are soon out of reach,
 /// so there can be only few layers.
 ///
 /// ```
