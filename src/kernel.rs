@@ -7,10 +7,10 @@
 //! ```text
 //! for i in 0 .. groups + ahead:                         a group: 8 hashes
 //!     if i < groups:
-//!         places[i] = sectors and products of group i   multiply, shift
+//!         places[i] = sectors, products of group i      multiply
 //!         prefetch the lines of places[i]               unless cached
 //!     if i >= ahead:
-//!         parts = select in the sectors of places[i - ahead]    others write them
+//!         parts = selected in places[i - ahead]         others write them
 //!         held  = parts & bits == bits                  all positions of a key at once
 //!         insert: fetch_or what is missing; lookup: bitmap |= held
 //! ```

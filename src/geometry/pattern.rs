@@ -1,5 +1,5 @@
-//! Turns a hash into a sector and a pattern: some words of a line, and the bits of the hash in them.
-//! This is pure arithmetic, the same on every platform. `bits.rs` applies the result to memory.
+//! Turns a hash into a sector and a pattern: words of a line, and the hash's bits in them. This
+//! is pure arithmetic, the same on every platform. `bits.rs` applies the result to memory.
 //!
 //! ```text
 //! x       = hash * BLOCK_MULTIPLIER
@@ -8,7 +8,7 @@
 //! pattern = bytes of the product, from the highest down
 //!
 //! a byte of the product:  b b b b b p p p
-//! p: the part of the sector, 32 bits of it (as many of the low bits as number the parts)
+//! p: the part of the sector, 32 bits of it: as many bits as number the parts
 //! b: the bit of the part
 //! ```
 //!

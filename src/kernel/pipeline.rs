@@ -3,8 +3,8 @@
 //!
 //! - `places` writes the first word of each hash's sector, among the words of `count` blocks, a
 //!   number below 2^32, and the product of each hash.
-//! - `hold` returns a bit for each hash: whether its sector holds all bits of its pattern. Its caller
-//!   promises that `places` wrote the sectors and products, and that the words are there.
+//! - `hold` returns a bit for each hash: whether its sector holds all bits of its pattern. Its
+//!   caller promises that `places` wrote the sectors and products, and that the words are there.
 //! - `masks` writes the mask of each hash in each word of its sector, from the products.
 //!
 //! A pipeline finds the places of keys and prefetches their lines; later it works on these places.
@@ -33,7 +33,7 @@ const RING: usize = RING_TILES * TILE_GROUPS;
 /// A place for a group, written before it is read. (Clearing would take longer than a few lookups.)
 pub(super) type Slot = MaybeUninit<Group>;
 
-/// The sectors of a group's hashes, by the numbers of their first words in the whole filter, and the
+/// The sectors of a group's hashes, by the numbers of their first words in the filter, and the
 /// products of the hashes. It begins a line of the cache, as `Scratch`: vectors that lie across two
 /// lines take longer.
 #[repr(align(64))]

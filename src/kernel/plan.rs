@@ -367,7 +367,8 @@ impl AccessPlan {
         1 << self.log_tile
     }
 
-    /// The one of two rings of tiles that has the key with this number, and its position in the tile.
+    /// The ring, of two, that has the tile of the key with this number, and its position in the
+    /// tile.
     #[inline(always)]
     #[must_use]
     pub fn in_rings(self, key: usize) -> (usize, usize) {

@@ -181,8 +181,8 @@ fn two_lines_are_chosen_where_they_are_worth_it() {
 
 #[test]
 fn a_budget_for_keys_takes_the_shape_of_the_rate_it_reaches() {
-    // (At 1e-4 four words of one line take 1.11 times the memory of eight, so eight are chosen. They
-    // take 1.09 times at the rate that they reach in this memory.)
+    // (At 1e-4 four words of one line take 1.11 times the memory of eight, so eight are chosen.
+    // Four take 1.09 times at the rate that they reach in this memory.)
     let one_line = [0.1, 0.05, 0.01, 1e-3, 2e-4, 1e-5, 1e-6].map(|rate| (rate, Some(1)));
     let any = [0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-7].map(|rate| (rate, None));
     for (rate, lines) in one_line.into_iter().chain(any) {

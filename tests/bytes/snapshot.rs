@@ -109,7 +109,7 @@ fn version_1_is_read_and_written() {
     assert_eq!(four.hasher().seed(), u32::MAX);
 }
 
-/// The tables of docs/FORMAT.md: the products of a hash, and its sector and positions for each number
+/// The tables of docs/FORMAT.md: the products of a hash, and sector and positions for each number
 /// of words. (`snapshots_v1.py` checks the same tables.)
 #[test]
 fn the_vectors_of_the_description_hold() {

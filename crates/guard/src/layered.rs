@@ -12,8 +12,8 @@ use std::sync::PoisonError;
 #[cfg(not(lanebloom_loom))]
 use std::sync::{Mutex, MutexGuard};
 
-/// A filter for a guard in three quarters of the memory: a [`StaticFilter`] of the keys of a rebuild,
-/// and a [`ConcurrentBloom`] of the keys that were inserted since.
+/// A filter for a guard in three quarters of the memory: a [`StaticFilter`] of the keys of a
+/// rebuild, and a [`ConcurrentBloom`] of the keys that were inserted since.
 ///
 /// At a rate of 1e-4 it takes 15.1 bits per key of a rebuild with a million keys, 15.6 with
 /// 200,000, and 25 bits for each key that may come afterwards. A `ConcurrentBloom` takes 20.4 bits.

@@ -229,13 +229,13 @@ macro_rules! built {
     };
 
     (@words_per_key $filter:ident) => {
-        /// In how many neighbouring 64-bit words a key's bits lie: 1, 2, 4 or 8, all in one line, or
-        /// half of them in each of [two lines](Self::lines_per_key).
+        /// In how many neighbouring 64-bit words a key's bits lie: 1, 2, 4 or 8, all in one line,
+        /// or half of them in each of [two lines](Self::lines_per_key).
         ///
         /// An insert of a new key, or a remove, takes one atomic operation for each word that has a
         /// bit of it. The default is the fewest words whose memory is within 10% of the least, or
-        /// 6% with two lines. With 1, an insert
-        /// and a remove are claims: if several threads race, exactly one gets `true`.
+        /// 6% with two lines. With 1, an insert and a remove are claims: if several threads race,
+        /// exactly one gets `true`.
         #[doc = $crate::example!(
             concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);"),
             "let claims = builder.clone().words_per_key(1).build()?;",
@@ -251,7 +251,7 @@ macro_rules! built {
         /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in each.
         ///
         /// Two lines need [less memory](crate::docs::cost#memory) for the same rate, and [more
-        /// time](crate::docs::cost#two-lines-per-key). The default is two from a rate of 1e-4 down.
+        /// time](crate::docs::cost#two-lines-per-key). The default is two from a rate of 1e-5 down.
         /// If [`words_per_key`](Self::words_per_key) is given, it takes one. With two, an insert's
         /// answer is not a claim: if several threads race, at least one gets `true`.
         #[doc = $crate::example!(

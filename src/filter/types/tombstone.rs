@@ -402,8 +402,8 @@ impl<S> Filter<Tombstone, S> {
         self.engine.removed.expected_keys
     }
 
-    /// The words of its line in which a key's bits lie in the filter of removed keys: 1, 2, 4 or 8. With 1
-    /// a remove is a claim.
+    /// The words of its line in which a key's bits lie in the filter of removed keys: 1, 2, 4 or 8.
+    /// With 1 a remove is a claim.
     ///
     /// ```
     /// let filter = lanebloom::TombstoneBloom::builder().words_per_key(1).build()?;
