@@ -10,8 +10,8 @@
 //!         places[i] = sectors, products of group i      multiply
 //!         prefetch the lines of places[i]               unless cached
 //!     if i >= ahead:
-//!         parts = selected in places[i - ahead]         others write them
-//!         held  = parts & bits == bits                  all positions of a key at once
+//!         parts = selected in places[i - ahead]         others write
+//!         held  = parts & bits == bits                  all of a key at once
 //!         insert: fetch_or what is missing; lookup: bitmap |= held
 //! ```
 //!

@@ -53,7 +53,7 @@ impl<S> Inlined<'_, S> {
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert_hash(17);
-    /// let known = filter.inlined(|filter| [17, 18].map(|id| filter.contains_hash(id)));
+    /// let known = filter.inlined(|f| [17, 18].map(|hash| f.contains_hash(hash)));
     /// assert_eq!(known, [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

@@ -154,8 +154,8 @@ fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
     // The probability that a key is in a given block, and a block's number of keys.
     let here = lines / filter.blocks() as f64;
     let load = keys as f64 * here;
-    // A key draws its positions in one sector of the block. A sector of a whole block has two halves,
-    // in each of which it draws half of them.
+    // A key draws its positions in one sector of the block. A sector of a whole block has two
+    // halves, in each of which it draws half of them.
     let (words, draws) = (filter.words_per_key() as f64 / lines, filter.bits_per_line() as i32);
     let (size, sector) = (BITS as f64, 64.0 * words);
     let halves = sector == size;
@@ -166,8 +166,8 @@ fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
     };
     // The probability that a key sets one bit of a part, or either of two.
     let sets = |of: f64| sector / size * (1.0 - (1.0 - of / part).powi(draws));
-    // The probability that a key leaves unset: one bit, two of a part, two of different parts. These
-    // are independent in two halves, and it sets none in a second sector.
+    // The probability that a key leaves unset: one bit, two of a part, two of different parts.
+    // These are independent in two halves, and it sets none in a second sector.
     let (one, same) = (1.0 - sets(1.0), 1.0 - sets(2.0));
     let other = if halves { one * one } else { 1.0 - 2.0 * sets(1.0) };
 
