@@ -75,25 +75,25 @@ fn filled(count: usize, keys: usize) -> Vec<ConcurrentBloom> {
     (0..count).map(filter).collect()
 }
 
-/// The bits of a hash in its line, as `docs/FORMAT.md` describes them: two words of three bits.
-struct Pattern([(usize, u64); 2]);
+/// The bits of a hash in its line, as `docs/FORMAT.md` describes them: six bits in two words, the
+/// first of which has this number.
+struct Pattern(usize, [u64; 2]);
 
 impl Pattern {
-    fn of(hash: u64) -> Self {
+    fn of(hash: u64, blocks: usize) -> Self {
         let place = place(hash);
-        let product = (place ^ place >> 24).wrapping_mul(0x28b6_4b9e_11e7_f457);
-        let byte = |i: u32| product >> (8 * i);
-        let word = |first: u32| {
-            let mask = (0..3).fold(0, |mask, i| mask | 1 << (byte(first - i) & 63));
-            ((byte(first) >> 6 & 3) as usize, mask)
-        };
-        let [(one, first), (other, second)] = [word(7), word(4)];
-        Self([(one, first), (4 + other, second)])
+        let product = (place ^ place >> 32).wrapping_mul(0x28b6_4b9e_11e7_f457);
+        let mut masks = [0; 2];
+        for byte in &product.to_be_bytes()[..6] {
+            let position = usize::from(32 * (byte & 3) + (byte >> 3));
+            masks[position / 64] |= 1 << (position % 64);
+        }
+        Self(2 * (block(hash, 4 * blocks) % 4), masks)
     }
 
     fn is_in(&self, line: &[u64; 8]) -> bool {
-        let missing = |(word, mask): (usize, u64)| mask & !line[word];
-        missing(self.0[0]) | missing(self.0[1]) == 0
+        let Self(first, masks) = self;
+        masks[0] & !line[*first] | masks[1] & !line[first + 1] == 0
     }
 }
 
@@ -127,7 +127,8 @@ impl Lines {
     }
 
     fn which(&self, hash: u64, out: &mut [u64]) {
-        let (pattern, blocks) = (Pattern::of(hash), self.lines.len() / self.filters);
+        let blocks = self.lines.len() / self.filters;
+        let pattern = Pattern::of(hash, blocks);
         let lines = &self.lines[block(hash, blocks) * self.filters..][..self.filters];
         for (out, lines) in out.iter_mut().zip(lines.chunks(64)) {
             *out = lines
@@ -186,16 +187,16 @@ fn main() {
 fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
     let filters = filled(count, keys);
     let header = SnapshotHeader::peek(&filters[0].to_bytes()).unwrap();
-    let two_of_three = matches!(
+    let two_words = matches!(
         header.content,
         Content::Blocks {
             words_per_key: 2,
-            bits_per_line: 3,
+            bits_per_line: 6,
             lines_per_key: 1,
             ..
         }
     );
-    assert!(two_of_three, "`Pattern` is for two words of three bits");
+    assert!(two_words, "`Pattern` is for six bits in two words");
 
     // Making the bank.
     let rows = 512 * filters[0].blocks();

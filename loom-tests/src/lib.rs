@@ -78,14 +78,28 @@ const LAYOUTS: [fn() -> ConcurrentBloom; 3] = [|| filter(1), || filter(2), filte
 #[path = "../../tests/common/products.rs"]
 mod products;
 
-/// A hash whose pattern is the bytes of a product, from the highest down: for one word per key, a
-/// byte whose highest 3 bits select the word, then one for each bit; for two words, three for the
-/// bits of each, and the highest 2 bits of a word's first byte select it.
-use products::hash_of_product;
+use products::{hash_of_product, products};
 
-/// Two keys that meet in one word (both select word 0 and, of two, word 4), with different bits.
-const A: u64 = hash_of_product(0x0102_0304_0506_0000);
-const B: u64 = hash_of_product(0x0d0c_0b0a_0908_0000);
+/// A hash that has, in a filter of one block, this one of the eight words, or the sector of several
+/// words that begins there. Its pattern is the highest six bytes of `product`, from the highest
+/// down: the high 5 bits of a byte are the number of a bit in 32, and the low ones tell which 32 of
+/// the sector.
+const fn hash_in(word: u64, product: u64) -> u64 {
+    let mut rest = 0;
+    // The last two bytes are of no position. One in eight makes the first product begin as it
+    // should.
+    loop {
+        let hash = hash_of_product(product | rest);
+        if products(hash)[0] >> 61 == word {
+            return hash;
+        }
+        rest += 1;
+    }
+}
+
+/// Two keys that meet in one word, or in both of two, with different bits.
+const A: u64 = hash_in(0, 0x0812_1822_2832_0000);
+const B: u64 = hash_in(0, 0x6862_5852_4842_0000);
 
 /// `loom::model` with at most two preemptions, for those that take a minute with three.
 fn model_with_two_preemptions(check: impl Fn() + Send + Sync + 'static) {

@@ -17,7 +17,7 @@ fn growing(capacity: usize, layers: usize) -> Arc<ScalableBloom> {
 
 /// A third key, in a word of its own: loom has fewer interleavings to try than if it met the
 /// others.
-const C: u64 = hash_of_product(0x2102_0304_0506_0000);
+const C: u64 = hash_in(1, 0x0812_1822_2832_0000);
 
 fn insert(filter: &Arc<ScalableBloom>, hash: u64) -> impl FnOnce() -> bool + 'static {
     share!(filter);
