@@ -234,7 +234,7 @@ macro_rules! built {
         ///
         /// An insert of a new key, or a remove, takes one atomic operation for each word that has a
         /// bit of it. The default is the fewest words whose memory is within 10% of the least, or
-        /// 6% with two lines. With 1, an insert and a remove are claims: if several threads race,
+        /// 5% with two lines. With 1, an insert and a remove are claims: if several threads race,
         /// exactly one gets `true`.
         #[doc = $crate::example!(
             concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);"),
