@@ -82,7 +82,7 @@ fn plans() {
     let line = table.lines().find(|line| line.starts_with("ConcurrentBloom")).unwrap();
     assert_eq!(
         cells(line),
-        ["ConcurrentBloom", "1.31 KiB", "10.8", "1.12", "0.83%", "1", "1"]
+        ["ConcurrentBloom", "1.38 KiB", "11.3", "1.18", "0.87%", "1", "1"]
     );
 
     let table = shell.ok("plan --keys 1000");
@@ -90,7 +90,7 @@ fn plans() {
     assert_eq!(
         row,
         [
-            "1.00%", "9.6", "1.17 KiB", "10.8", "1.31 KiB", "1", "10.8", "1.31 KiB", "12.9", "1.57 KiB"
+            "1.00%", "9.6", "1.17 KiB", "11.3", "1.38 KiB", "1", "11.3", "1.38 KiB", "12.9", "1.57 KiB"
         ]
     );
     // Out of reach for fingerprints of 21 bits.
