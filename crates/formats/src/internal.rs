@@ -5,8 +5,8 @@ use crate::guava::layout::{self, HashFunctions};
 /// For bitmaps of fewer bits than [`guava_size`] says: the number of hash functions by the same
 /// formula.
 pub use crate::java::formulas::functions_by_bits as guava_functions;
-/// Where a Parquet file's footer says that a filter lies, and what its column holds.
-pub use crate::splitblock::footer::{Chunk as ParquetChunk, ColumnType, chunk as parquet_chunk};
+/// Where a Parquet file's footer says that a column's filters lie, and what the column holds.
+pub use crate::splitblock::footer::{Chunk as ParquetChunk, ColumnType, chunks as parquet_chunks};
 use lanebloom::BuildError;
 
 /// For bitmaps of Guava's size: the number of bits, and of hash functions by Guava's formula up to

@@ -63,7 +63,7 @@ macro_rules! named {
     )*};
 }
 
-named!(expected: usize threads: usize columns: usize column: usize generations: usize bound: u64 seed: u32);
+named!(expected: usize threads: usize columns: usize column: usize generations: usize row_group: usize bound: u64 seed: u32);
 
 /// The argument `int_bytes`: the bytes of an integer of another system.
 #[derive(Clone, Copy)]

@@ -202,6 +202,33 @@ impl Stream {
     }
 }
 
+/// Fails for a column, or a part of one, in a format of nanoseconds that begins with one of `lost`:
+/// those that Python's objects would lose. `of` has the columns, or is their type.
+pub(crate) fn refuse_nanoseconds(of: &Bound<'_, PyAny>, lost: &[&str]) -> PyResult<()> {
+    let schema = match of.getattr_opt("__arrow_c_schema__")? {
+        Some(export) => {
+            let capsule = export.call0()?;
+            with_critical_section(&capsule, || Owned::<Schema>::take(&capsule, c"arrow_schema"))?
+        }
+        None => match Stream::of(of)? {
+            Some(stream) => stream.schema,
+            None => return Ok(()),
+        },
+    };
+    let is_lost = |format: &str| lost.iter().any(|lost| format.starts_with(lost));
+    // SAFETY: the schema is the producer's.
+    match unsafe { find(&schema.0, &is_lost) } {
+        None => Ok(()),
+        Some(schema) => Err(PyTypeError::new_err(format!(
+            "a column{} of nanoseconds: its values in Python have no nanoseconds, which a function, or the column of a \
+             Parquet filter, needs. Cast it to microseconds or to int64. A Parquet filter takes pyarrow's scalars: \
+             list(series.to_arrow())",
+            // SAFETY: the same.
+            unsafe { name(schema) }
+        ))),
+    }
+}
+
 /// Answers as a bitmap: an Arrow array of truth values, without a copy.
 ///
 /// pyarrow.array(answers) and polars.Series(answers) read it, as does whatever else speaks Arrow's
@@ -452,7 +479,7 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
         "g" => typed!(Values::F64),
         "tdD" => typed!(Values::Days),
         "tdm" => {
-            stored_otherwise = Some("date64: Parquet stores days. Cast it: values.cast(pyarrow.date32())");
+            stored_otherwise = Some("date64: this filter takes days. Cast it: values.cast(pyarrow.date32())");
             Values::Times(&values!(1, end)[first..], time(1000), false)
         }
         "u" | "z" => {
@@ -501,8 +528,8 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
                 let unit = match unit {
                     "s" => {
                         stored_otherwise = Some(
-                            "timestamps in seconds: Parquet stores ms, us or ns. Cast them to the unit of the file's \
-                             column: values.cast(pyarrow.timestamp('ms')) for one",
+                            "timestamps in seconds: this filter takes ms, us or ns. Cast them to the unit that was \
+                             stored: values.cast(pyarrow.timestamp('ms')) for one",
                         );
                         time(1)
                     }
@@ -590,7 +617,7 @@ unsafe fn children(schema: &Schema) -> impl Iterator<Item = &Schema> {
     (0..usize::try_from(len).unwrap_or(0)).map(|i| unsafe { &**schema.children.add(i) })
 }
 
-/// A column with such a format, in this one or itself.
+/// A column with such a format: this one, one in it, or its dictionary.
 ///
 /// # Safety
 ///
@@ -604,7 +631,9 @@ unsafe fn find<'a>(schema: &'a Schema, is: &dyn Fn(&str) -> bool) -> Option<&'a 
         if CStr::from_ptr(schema.format).to_str().is_ok_and(is) {
             return Some(schema);
         }
-        children(schema).find_map(|child| find(child, is))
+        children(schema)
+            .chain(schema.dictionary.as_ref())
+            .find_map(|child| find(child, is))
     }
 }
 

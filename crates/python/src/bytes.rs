@@ -140,6 +140,11 @@ pub(crate) const DECIMALS: &str = "decimals: another system's program hashes the
 pub(crate) const HALVES: &str = "float16: another system's program hashes them in a form of its own. Pass that form: \
                                  their two bytes are values.view('V2')";
 
+/// Why filters of other systems refuse truth values.
+pub(crate) const BOOLS: &str = "bool: another system's program hashes it as one byte, or not at all. Pass that form: \
+                                bytes([value]), and values.view('V1') for an array of numpy; or int(value), if it was \
+                                stored as a number";
+
 /// The integer of these decimal digits, as words, least first.
 pub(crate) fn words_of(digits: &[u8]) -> Vec<u64> {
     let mut words = Vec::new();

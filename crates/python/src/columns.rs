@@ -1,7 +1,9 @@
 //! Arrays in memory as columns of keys: the layouts of numpy and Arrow, without their libraries.
 //! `numpy.rs` and `arrow.rs` make columns, `task.rs` asks for their hashes.
 
-use crate::bytes::{Encoding, NONE, Written, float, half, negate, time_bytes, write_decimal, write_float, write_row};
+use crate::bytes::{
+    BOOLS, Encoding, NONE, Written, float, half, negate, time_bytes, write_decimal, write_float, write_row,
+};
 use crate::engine::{Keys, NOT_SPARKS};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -404,6 +406,7 @@ impl<'a> Column<'a> {
                     self.is_integers() || self.has_slices() || matches!(self.values, Values::Utf32(..) | Values::Nulls);
                 is_sparks.then_some(()).ok_or_else(|| PyTypeError::new_err(NOT_SPARKS))
             }
+            (Values::Bools(_) | Values::Bits(..), _) => Err(PyTypeError::new_err(BOOLS)),
             (_, Some(advice)) => Err(PyTypeError::new_err(advice)),
             _ => Ok(()),
         }

@@ -271,7 +271,13 @@ impl Filter {
     #[cold]
     fn about_column(&self, py: Python<'_>, error: PyErr) -> PyErr {
         let text = error.value(py).to_string();
-        let kinds = ["an Arrow array of format", "a key of type", "decimals: ", "float16: "];
+        let kinds = [
+            "an Arrow array of format",
+            "a key of type",
+            "decimals: ",
+            "float16: ",
+            "bool: ",
+        ];
         let is_type = kinds.iter().any(|kind| text.starts_with(kind));
         if !is_type || self.key.is_some() || !matches!(*self.any, Any::SplitBlock(_)) {
             return error;
@@ -280,7 +286,7 @@ impl Filter {
         PyTypeError::new_err(format!(
             "{what}: this filter does not know how a file stores it. SplitBlockBloomFilter.from_parquet reads a filter that \
              knows its column, and takes decimals and times. Otherwise pass what the file stores: of a decimal the unscaled \
-             integer or its bytes, of a float16 its two bytes: values.view('V2')"
+             integer or its bytes, of a float16 its two bytes: values.view('V2'), of a bool one byte: bytes([value])"
         ))
     }
 

@@ -4,7 +4,7 @@
 //! same keys here. README.md has the table.
 
 use crate::bytes::{
-    DECIMALS, Encoding, MOST_DIGITS, NONE, Written, large_len, time_bytes, words_of, write_decimal, write_float,
+    BOOLS, DECIMALS, Encoding, MOST_DIGITS, NONE, Written, large_len, time_bytes, words_of, write_decimal, write_float,
     write_row,
 };
 use crate::engine::NOT_SPARKS;
@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
 /// A key.
 pub(crate) enum Key<'a> {
@@ -54,6 +54,9 @@ const DEEPEST: usize = 32;
 
 fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth: usize) -> PyResult<Written> {
     if object.is_instance_of::<PyInt>() {
+        if encoding == Encoding::Plain && object.is_instance_of::<PyBool>() {
+            return Err(PyTypeError::new_err(BOOLS));
+        }
         return integer(object, encoding, out);
     }
     if let Ok(text) = object.cast::<PyString>() {

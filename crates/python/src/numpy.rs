@@ -144,7 +144,7 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
         let scale = |per_second, seconds| Unit { per_second, seconds };
         if !matches!((name.as_str(), count), ("ns" | "us" | "ms", 1)) {
             stored_otherwise = Some(
-                "datetime64 of a unit that Parquet does not store: cast it to the unit of the file's column, \
+                "datetime64 of a unit that this filter does not take: cast it to the unit that was stored, \
                  values.astype('M8[us]') for one, and days to dates, pyarrow.array(values.astype('M8[D]'))",
             );
         }

@@ -2,7 +2,7 @@
 //! that takes all of them.
 
 use crate::arguments::check_threads;
-use crate::arrow::Stream;
+use crate::arrow::{Stream, refuse_nanoseconds};
 use crate::columns::{Batch, Column};
 use crate::engine::{Engine, Hashes};
 use crate::numpy::{self, Array};
@@ -298,7 +298,7 @@ fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
 fn objects<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
     let py = keys.py();
     let library = Library::of(keys)?;
-    refuse_nanoseconds(keys, library)?;
+    refuse_lost(keys, library)?;
     let rows = match library {
         Library::Pandas if width(keys)?.is_some() => {
             let options = PyDict::new(py);
@@ -323,52 +323,39 @@ fn objects<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
     }
 }
 
-/// Fails for a column whose values lose their nanoseconds when they become objects of Python: two
-/// of them would be one key, and the key of such a column of pyarrow another one. (pyarrow makes
-/// timestamps and durations of pandas, which keep them, or fails.)
-fn refuse_nanoseconds(keys: &Bound<'_, PyAny>, library: Library) -> PyResult<()> {
+/// Fails for columns whose nanoseconds are not in the objects that [`objects`] takes of them: two
+/// values would be one key. pandas and pyarrow have objects with nanoseconds for all but times of a
+/// day.
+fn refuse_lost(keys: &Bound<'_, PyAny>, library: Library) -> PyResult<()> {
+    const TIMES: &[&str] = &["ttn"];
+    const ALL: &[&str] = &["ttn", "tsn:", "tDn"];
     let py = keys.py();
-    let (losing, advice): (&[&str], _) = match library {
-        Library::Polars => (
-            &["ns", "Time"],
-            "pass a timestamp as frame.to_arrow(), or cast it to 'us'",
-        ),
-        Library::DuckDb => (
-            &["TIMESTAMP_NS", "TIME_NS"],
-            "pass a timestamp as relation.to_arrow_table(), or cast it to TIMESTAMP or TIME",
-        ),
-        Library::PyArrow => (&["time64[ns]"], "cast it to time64('us')"),
-        Library::Pandas | Library::Other => return Ok(()),
-    };
-    // The types of a relation, a frame and a table; of a column.
-    let types = match keys.getattr_opt("types")? {
-        Some(types) => types,
-        None => match keys.getattr_opt("schema")? {
-            Some(schema) if library == Library::Polars => schema.call_method0("values")?,
-            Some(schema) => schema.getattr("types")?,
-            None => {
-                let one = if library == Library::Polars { "dtype" } else { "type" };
-                let of = keys.getattr_opt(one)?;
-                PyTuple::new(py, of)?.into_any()
+    let has_columns = width(keys)?.is_some();
+    match library {
+        Library::Polars => refuse_nanoseconds(keys, ALL),
+        Library::DuckDb if has_columns => refuse_nanoseconds(&keys.call_method1("limit", (0,))?, ALL),
+        Library::Pandas => {
+            let dtypes = if has_columns {
+                keys.getattr("dtypes")?.try_iter()?.collect::<PyResult<Vec<_>>>()?
+            } else {
+                keys.getattr_opt("dtype")?.into_iter().collect()
+            };
+            for mut dtype in dtypes {
+                if let Some(categories) = dtype.getattr_opt("categories")?.filter(|all| !all.is_none()) {
+                    dtype = categories.getattr("dtype")?;
+                }
+                if let Some(of) = dtype.getattr_opt(intern!(py, "pyarrow_dtype"))? {
+                    refuse_nanoseconds(&of, TIMES)?;
+                }
             }
-        },
-    };
-    for of in types.try_iter()? {
-        let text = of?.str()?.to_string();
-        let mut words = text.split(|c: char| !c.is_alphanumeric() && !"_[]".contains(c));
-        // The words of a list or a struct are among those of its type.
-        if words.any(|word| {
-            losing
-                .iter()
-                .any(|losing| word == *losing || losing.len() > 4 && word.contains(losing))
-        }) {
-            return Err(PyTypeError::new_err(format!(
-                "a column of {text}: its values in Python have no nanoseconds, which a function, or the column of a \
-                 Parquet filter, needs; {advice}"
-            )));
+            Ok(())
         }
+        Library::PyArrow => match keys.getattr_opt("schema")?.or(keys.getattr_opt("type")?) {
+            Some(of) => refuse_nanoseconds(&of, TIMES),
+            None => Ok(()),
+        },
+        Library::DuckDb | Library::Other => Ok(()),
     }
-    Ok(())
 }
 
 /// The only value of each row.
@@ -392,7 +379,7 @@ fn of_arrow<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
             Err(_) => pyarrow.call_method1("chunked_array", (keys,))?,
         };
     }
-    refuse_nanoseconds(&table, Library::PyArrow)?;
+    refuse_lost(&table, Library::PyArrow)?;
     let as_py = py.import("operator")?.call_method1("methodcaller", ("as_py",))?;
     let map = py.import("builtins")?.getattr("map")?;
     if table.hasattr("read_next_batch")? {

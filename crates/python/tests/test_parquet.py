@@ -117,6 +117,45 @@ def test_scalars_and_arrays_of_libraries(tmp_path):
     assert f.contains_many(days).all() and days[3] in f and pd.Timestamp(days[3]) in f
 
 
+def test_nanoseconds_of_columns_are_found_or_refused(tmp_path):
+    pd, pl, duckdb = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    stamps = pa.array([1_577_836_800_123_456_789, 1001, None], pa.timestamp("ns"))
+    times = pa.array([123_456_789, 1001, None], pa.time64("ns"))
+    by_stamps, by_times = written(tmp_path, stamps), written(tmp_path, times)
+    refused = [
+        (by_stamps, pl.Series(stamps)),
+        (by_stamps, pl.DataFrame({"x": pl.Series(stamps)})),
+        (by_stamps, duckdb.sql("select make_timestamp_ns(1577836800123456789)")),
+        (by_times, pl.Series(times)),
+        (by_times, times),
+        (by_times, pa.chunked_array([times])),
+        (by_times, pd.Series(times, dtype=pd.ArrowDtype(times.type))),
+        (by_times, duckdb.sql("select '00:00:00.123456789'::time_ns")),
+    ]
+    for path, keys in refused:
+        f = read(path)
+        for call in f.contains_many, f.add_many, lambda keys: SplitBlockBloomFilter.row_groups(path, "x", keys):
+            with pytest.raises(TypeError, match=r"have no nanoseconds.*pyarrow's scalars: list\(series.to_arrow\(\)\)"):
+                call(keys)
+    by_stamps, by_times = read(by_stamps), read(by_times)
+    for f, array in (by_stamps, stamps), (by_times, times):
+        for scalars in list(array), list(pl.Series(array).to_arrow()):
+            assert f.contains_many(scalars).tolist() == [True, True, False] and scalars[0] in f and scalars[2] not in f
+        for absent in array[0].value - 1, array[0].value // 1000 * 1000, 1000:
+            assert pa.scalar(absent, array.type) not in f
+    for keys in stamps, stamps.to_numpy(zero_copy_only=False), stamps.to_pandas():
+        assert by_stamps.contains_many(keys).tolist() == [True, True, False]
+    # A column of microseconds holds no nanoseconds.
+    wider = read(written(tmp_path, pa.array([1], pa.time64("us"))))
+    assert pa.scalar(1000, pa.time64("ns")) in wider and pa.scalar(1, pa.time64("us")) in wider and dt.time(0, 0, 0, 1) in wider
+    with pytest.raises(ValueError, match="cannot hold it exactly"):
+        times[0] in wider
+    days = read(written(tmp_path, pa.array([dt.date(1970, 1, 1)])))
+    for f, other in (by_times, stamps[0]), (by_times, np.datetime64(1, "ns")), (by_stamps, times[0]), (days, times[0]):
+        with pytest.raises(TypeError, match="keys of <column x: .*> are"):
+            other in f
+
+
 def test_either_zero_is_found_by_the_other(tmp_path):
     for kind in pa.float16(), pa.float32(), pa.float64():
         for zero in 0.0, -0.0:
@@ -126,27 +165,37 @@ def test_either_zero_is_found_by_the_other(tmp_path):
         assert 0.0 not in f and -0.0 not in f
 
 
+def test_a_nan_may_be_in_every_filter(tmp_path):
+    """0.0 / 0.0 of a processor is another NaN than that of Python."""
+    for kind, bits in ("f2", 0xFE01), ("f4", 0xFFC00000), ("f8", 0xFFF8 << 48):
+        values = np.array([bits], kind.replace("f", "u")).view(kind)
+        path = written(tmp_path, pa.array(values))
+        assert float("nan") in read(path) and -float("nan") in read(path) and values[0] in read(path) and 1.5 not in read(path)
+        assert SplitBlockBloomFilter.row_groups(path, "x", [1.5]) == []
+        assert SplitBlockBloomFilter.row_groups(path, "x", [1.5, float("nan")]) == [0]
+
+
 def test_int96_booleans_and_filters_of_a_part_of_a_block():
     """Columns that pyarrow writes no filter for: by the schema element that others write."""
     from lanebloom import _parquet
 
     f = SplitBlockBloomFilter(100)
     f.update([struct.pack("<qI", 3_723_000_000_001, 2_440_588 + day) for day in (-1, 0, 19_000)])
-    typed = _parquet.typed(f, "t", (3, 0, 0, 0, 0, 0, 0, 0), False)
+    typed = _parquet.typed(f, _parquet.Key("t", (3, 0, 0, 0, 0, 0, 0, 0), False))
     for day in -1, 0, 19_000:
         moment = dt.datetime(1970, 1, 1, 1, 2, 3) + dt.timedelta(day)
         assert np.datetime64(moment, "ns") + np.timedelta64(1, "ns") in typed and moment not in typed
     f = SplitBlockBloomFilter(100)
-    assert _parquet.typed(f, "b", (0, 0, 0, 0, 0, 0, 0, 0), False) is None
+    assert _parquet.typed(f, _parquet.Key("b", (0, 0, 0, 0, 0, 0, 0, 0), False)) is None
     f.update([b"\1"])
-    typed = _parquet.typed(f, "b", (0, 0, 0, 0, 0, 0, 0, 0), False)
+    typed = _parquet.typed(f, _parquet.Key("b", (0, 0, 0, 0, 0, 0, 0, 0), False))
     assert True in typed and False not in typed and np.True_ in typed
     with pytest.raises(TypeError, match="keys of <column b: BOOLEAN> are bool"):
         1 in typed
     # Decimals of any length.
     f = SplitBlockBloomFilter(100)
     f.update([b"\0", b"\xff", b"\0\x80", b"\x80", b"\xff\x7f"])
-    typed = _parquet.typed(f, "d", (6, 0, 5, 0, 1, 30, 0, 0), False)
+    typed = _parquet.typed(f, _parquet.Key("d", (6, 0, 5, 0, 1, 30, 0, 0), False))
     for number in 0, -1, 128, -128, -129:
         assert D(number).scaleb(-1) in typed
     with pytest.raises(ValueError):
@@ -171,7 +220,7 @@ def test_types_that_are_none_are_errors(numbers, message):
     from lanebloom import _parquet
 
     with pytest.raises(ValueError, match=f"column x .*{message}"):
-        _parquet.typed(SplitBlockBloomFilter(10), "x", numbers, False)
+        _parquet.Key("x", numbers, False)
 
 
 def test_columns_and_row_groups_are_named_by_their_paths(tmp_path):
@@ -192,7 +241,7 @@ def test_columns_and_row_groups_are_named_by_their_paths(tmp_path):
     with pytest.raises(ValueError, match="row group 2 of a file that has 2"):
         read(path, "n", 2)
     for number in -1, 2**64:
-        with pytest.raises(ValueError, match="an integer from 0"):
+        with pytest.raises(ValueError, match=f"^row_group={number}: an integer from 0 to "):
             read(path, "n", number)
     twice = tmp_path / "twice.parquet"
     pq.write_table(pa.table({"a.b": [1], "a": pa.array([{"b": 1}])}), twice)
@@ -245,8 +294,85 @@ def test_an_untyped_filter_advises_no_cast_that_makes_other_keys():
     f = SplitBlockBloomFilter(100)
     decimals = pa.array([D("1.50")], pa.decimal128(9, 2))
     times = pa.array([dt.time(1)], pa.time64("us"))
-    calls = [lambda: f.contains_many(decimals), lambda: f.add_many(times), lambda: D("1.5") in f, lambda: f.add(dt.time(1)), lambda: f.update([D(1)])]
+    calls = [lambda: True in f, lambda: f.add(np.False_), lambda: f.update([True]), lambda: f.add_many(np.array([True])), lambda: f.contains_many(pa.array([True, None]))]
+    calls += [lambda: f.contains_many(decimals), lambda: f.add_many(times), lambda: D("1.5") in f, lambda: f.add(dt.time(1)), lambda: f.update([D(1)])]
     for call in calls:
         with pytest.raises(TypeError, match="does not know how a file stores it. SplitBlockBloomFilter.from_parquet") as raised:
             call()
         assert "cast" not in str(raised.value).lower() and "key=str" not in str(raised.value)
+
+
+def grouped(tmp_path, arrays, **options):
+    """A file with a row group for each array."""
+    path = tmp_path / f"{next(NAMES)}.parquet"
+    schema = pa.schema([("before", pa.int32()), ("x", arrays[0].type)])
+    with pq.ParquetWriter(path, schema, bloom_filter_options={"x": {"ndv": ROWS, "fpp": 1e-9}}, **options) as file:
+        for array in arrays:
+            file.write_table(pa.table({"before": pa.nulls(len(array), pa.int32()), "x": array}, schema))
+    return path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_row_groups_are_those_that_have_a_value(tmp_path, name):
+    kind, values, absent, other, beyond = CASES[name]
+    values = list(values)
+    stored = [value.bytes if isinstance(value, uuid.UUID) else value for value in values]
+    path = grouped(tmp_path, [pa.array(stored[i::4], kind) for i in range(4)])
+    groups = lambda values: SplitBlockBloomFilter.row_groups(path, "x", values)
+    holders = lambda *wanted: sorted({i % 4 for i, value in enumerate(values) if value in wanted})
+    for i in range(8):
+        assert groups([values[i]]) == groups(pa.array([None, stored[i]], kind)) == holders(values[i])
+    assert groups(values[:2] + values[3:5]) == holders(*values[:2], *values[3:5]) and groups(values) == [0, 1, 2, 3]
+    assert groups(absent) == groups([]) == groups([None]) == [] and groups([absent[0], values[2]]) == holders(values[2])
+    for wrong, error in (other, TypeError), (beyond, ValueError):
+        if wrong is not None:
+            with pytest.raises(error, match="<column x: "):
+                groups([wrong])
+    with pytest.raises(TypeError, match="is one key: pass it in a list" if isinstance(stored[0], (str, bytes)) else "not iterable"):
+        groups(stored[0])
+
+
+def test_row_groups_without_filters_and_bad_ones(tmp_path):
+    arrays = [pa.array(range(i, 2 * ROWS, 2), pa.int64()) for i in range(2)]
+    path = grouped(tmp_path, arrays)
+    groups = lambda path, values, column="x": SplitBlockBloomFilter.row_groups(path, column, values)
+    assert groups(path, [5]) == [1] and groups(os.fsencode(path), np.array([4])) == [0]
+    assert groups(path, [1], "before") == [0, 1] and groups(path, [], "before") == [] and groups(path, [None], "before") == []
+    with pytest.raises(ValueError, match='no column "y"'):
+        groups(path, [1], "y")
+    empty = tmp_path / "empty.parquet"
+    pq.ParquetWriter(empty, pa.schema([("x", pa.int64())])).close()
+    assert groups(empty, [1]) == []
+    # A header that is none, and one that says half of the bytes.
+    good, f = path.read_bytes(), read(path)
+    header = f.to_bytes()[: len(f.to_bytes()) - f.nbytes]
+    offset = good.index(header)
+    path.write_bytes(good[:offset] + b"\x55" + good[offset + 1 :])
+    with pytest.raises(ValueError, match="the filter's header"):
+        groups(path, [5])
+    other = SplitBlockBloomFilter.from_bits(bytes(f.nbytes // 2)).to_bytes()[: -(f.nbytes // 2)]
+    assert len(other) == len(header)
+    path.write_bytes(good[:offset] + other + good[offset + len(header) :])
+    with pytest.raises(ValueError, match=f"row group 0: the filter's header says {f.nbytes // 2 + len(header)} bytes, and the footer"):
+        groups(path, [5])
+
+
+def test_row_groups_are_those_that_duckdb_reads(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    columns = {
+        "i32": "((hash(r) % 4000000000)::BIGINT - 2000000000)::INTEGER", "i64": "(hash(r) // 2)::BIGINT", "u64": "hash(r)", "f32": "((hash(r) % 10000000) / 8)::FLOAT",
+        "f64": "(hash(r) / 7)::DOUBLE", "s": "'key ' || hash(r)", "b": "encode('bytes ' || hash(r))", "u": "md5(r::VARCHAR)::UUID",
+        "d": "DATE '1900-01-01' + (hash(r) % 100000)::INTEGER", "ts": "make_timestamp((hash(r) // 5000)::BIGINT)", "dec": "((hash(r) % 100000000000) / 100)::DECIMAL(18, 2)",
+    }
+    path = tmp_path / "duckdb.parquet"
+    select = ", ".join(f"{value} AS {name}" for name, value in columns.items())
+    duckdb.sql(f"COPY (SELECT {select} FROM range(40960) t(r)) TO '{path}' (ROW_GROUP_SIZE 4096, DICTIONARY_SIZE_LIMIT 4096)")
+    for name in columns:
+        for start in 0, 40_000:
+            [(value, kind)] = duckdb.sql(f"SELECT {name}, typeof({name}) FROM '{path}' LIMIT 1 OFFSET {start + 77}").fetchall()
+            if name == "f32":
+                value = np.float32(value)
+            literal = "".join(f"\\x{byte:02x}" for byte in value) if isinstance(value, bytes) else value
+            probe = f"SELECT row_group_id FROM parquet_bloom_probe('{path}', '{name}', '{literal}'::{kind}) WHERE NOT bloom_filter_excludes ORDER BY 1"
+            read_by_duckdb = [group for (group,) in duckdb.sql(probe).fetchall()]
+            assert SplitBlockBloomFilter.row_groups(path, name, [value]) == read_by_duckdb and start // 4096 in read_by_duckdb, name

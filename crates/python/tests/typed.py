@@ -73,6 +73,7 @@ assert_type(SplitBlockBloomFilter.from_bytes(s.to_bytes()), SplitBlockBloomFilte
 assert_type(SplitBlockBloomFilter.from_bits(bytes(32)), SplitBlockBloomFilter)
 if TYPE_CHECKING:
     assert_type(SplitBlockBloomFilter.from_parquet("events.parquet", "id", 0), Optional[SplitBlockBloomFilter])
+    assert_type(SplitBlockBloomFilter.row_groups("events.parquet", "id", [17]), list[int])
 t = StaticFilter(["a", "b"], 0.001, threads=2, secret=True)
 assert_type(StaticFilter.from_bytes(t.to_bytes(), secret=t.secret), StaticFilter)
 assert_type(StaticFilter([1], bits=8, hasher="fast", seed=1).bits, int)

@@ -4,7 +4,7 @@
 use super::block::BLOCK_BYTES;
 use super::sizing::MAX_FORMAT_BYTES;
 use super::thrift::{STRUCT, Thrift, split};
-use super::{SplitBlockBloom, sizing};
+use super::{SplitBlockBloom, block_index, check_block, sizing};
 use crate::error::ReadError;
 use alloc::format;
 use alloc::vec::Vec;
@@ -104,6 +104,62 @@ impl Header {
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.bitset_bytes / BLOCK_BYTES
+    }
+
+    /// Looks up hashes in a filter that is not in memory, and reads no more of it than they need:
+    /// 32 bytes for each hash, or the whole bitset if that is fewer bytes.
+    ///
+    /// `read(start, len)` returns `len` bytes of the bitset from `start` on.
+    ///
+    /// # Panics
+    ///
+    /// If `found` has another length than `hashes`, or `read` returns another number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `read`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockBloom;
+    /// use lanebloom_formats::splitblock::{Header, hash};
+    ///
+    /// let filter = SplitBlockBloom::with_capacity(1000, 0.001)?;
+    /// filter.insert("ann");
+    /// let file = filter.to_parquet()?;
+    ///
+    /// let header = Header::parse(&file)?;
+    /// let (mut found, mut bytes) = ([false; 2], 0);
+    /// header.look_up(&[hash("ann"), hash("eve")], &mut found, |start, len| {
+    ///     bytes += len;
+    ///     Ok::<_, std::io::Error>(file[header.header_bytes() + start..][..len].to_vec())
+    /// })?;
+    /// assert_eq!((found, bytes), ([true, false], 64));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn look_up<E>(
+        &self,
+        hashes: &[u64],
+        found: &mut [bool],
+        mut read: impl FnMut(usize, usize) -> Result<Vec<u8>, E>,
+    ) -> Result<(), E> {
+        const BYTES: &str = "as many bytes as were asked for";
+        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+        if hashes.len() >= self.blocks() {
+            let bitset = read(0, self.bitset_bytes)?;
+            assert_eq!(bitset.len(), self.bitset_bytes, "{BYTES}");
+            let blocks = as_chunks(&bitset).0;
+            for (hash, found) in hashes.iter().zip(found) {
+                *found = check_block(&blocks[block_index(*hash, self.blocks())], *hash);
+            }
+            return Ok(());
+        }
+        for (hash, found) in hashes.iter().zip(found) {
+            let block = read(BLOCK_BYTES * block_index(*hash, self.blocks()), BLOCK_BYTES)?;
+            *found = check_block(block[..].try_into().expect(BYTES), *hash);
+        }
+        Ok(())
     }
 }
 

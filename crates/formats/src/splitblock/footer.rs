@@ -1,4 +1,4 @@
-//! The footer of a Parquet file, as far as it concerns one column chunk and its filter.
+//! The footer of a Parquet file, as far as it concerns the chunks of one column and their filters.
 
 use super::thrift::{STRUCT, Thrift};
 use crate::error::ReadError;
@@ -35,8 +35,6 @@ pub struct ColumnType {
 /// A column chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
-    /// The column's type.
-    pub column: ColumnType,
     /// Where its filter lies, if it has one.
     pub filter_offset: Option<i64>,
     /// The bytes of its filter, if the footer says it.
@@ -55,13 +53,14 @@ fn wrong(problem: impl Into<String>) -> ReadError {
     ReadError::invalid(problem)
 }
 
-/// The chunk of a column, named by its path with dots, in a row group; the bytes are a footer.
+/// The type of a column, named by its path with dots, and its chunk in each row group; the bytes are
+/// a footer.
 ///
 /// # Errors
 ///
-/// If the bytes are not a footer, the file has no such column or row group, two columns have this
-/// path, or the chunk is encrypted or in another file.
-pub fn chunk(footer: &[u8], path: &str, row_group: usize) -> Result<Chunk, ReadError> {
+/// If the bytes are not a footer, the file has no such column, two columns have this path, or a
+/// chunk is encrypted or in another file.
+pub fn chunks(footer: &[u8], path: &str) -> Result<(ColumnType, Vec<Chunk>), ReadError> {
     let mut thrift = Thrift::new(footer, "the file's footer");
     let (mut field, mut found) = (0, None);
     while let Some(kind) = thrift.field(&mut field)? {
@@ -76,15 +75,14 @@ pub fn chunk(footer: &[u8], path: &str, row_group: usize) -> Result<Chunk, ReadE
             }
             (4, 9) => {
                 let (len, _) = thrift.list()?;
-                if row_group >= len {
-                    return Err(wrong(format!("row group {row_group} of a file that has {len}")));
-                }
                 let (leaf, column) =
                     found.ok_or_else(|| wrong("the file's footer has no schema before its row groups"))?;
-                for _ in 0..row_group {
-                    thrift.skip(STRUCT, 0)?;
+                // (Not with the capacity of the list: each item was read.)
+                let mut chunks = Vec::new();
+                for _ in 0..len {
+                    chunks.push(group(&mut thrift, leaf, column.physical)?);
                 }
-                return group(&mut thrift, leaf, column);
+                return Ok((column, chunks));
             }
             _ => thrift.skip(kind, 0)?,
         }
@@ -177,53 +175,53 @@ fn leaf(elements: &[Element<'_>], path: &str) -> Result<(usize, ColumnType), Rea
     })
 }
 
-/// Reads a row group up to the chunk of a leaf.
-fn group(thrift: &mut Thrift<'_>, leaf: usize, column: ColumnType) -> Result<Chunk, ReadError> {
-    let mut field = 0;
+/// Reads a row group; returns the chunk of a leaf.
+fn group(thrift: &mut Thrift<'_>, leaf: usize, physical: i64) -> Result<Chunk, ReadError> {
+    let (mut field, mut found) = (0, None);
     while let Some(kind) = thrift.field(&mut field)? {
         if (field, kind) != (1, 9) {
             thrift.skip(kind, 0)?;
             continue;
         }
         let (len, _) = thrift.list()?;
-        if leaf >= len {
-            break;
-        }
-        for _ in 0..leaf {
-            thrift.skip(STRUCT, 0)?;
-        }
-        let mut chunk = Chunk {
-            column,
-            ..Chunk::default()
-        };
-        let mut field = 0;
-        while let Some(kind) = thrift.field(&mut field)? {
-            match (field, kind) {
-                (1, 8) => {
-                    let file = String::from_utf8_lossy(thrift.text()?).into_owned();
-                    return Err(wrong(format!("the column's chunk is in another file, {file:?}")));
-                }
-                (3, STRUCT) => metadata(thrift, &mut chunk)?,
-                (8 | 9, _) => return Err(wrong("the column is encrypted")),
-                _ => thrift.skip(kind, 0)?,
+        for i in 0..len {
+            if i == leaf {
+                found = Some(column_chunk(thrift, physical)?);
+            } else {
+                thrift.skip(STRUCT, 0)?;
             }
         }
-        return Ok(chunk);
     }
-    Err(wrong("the file's row group has fewer columns than its schema"))
+    found.ok_or_else(|| wrong("the file's row group has fewer columns than its schema"))
+}
+
+/// Reads `ColumnChunk`.
+fn column_chunk(thrift: &mut Thrift<'_>, physical: i64) -> Result<Chunk, ReadError> {
+    let (mut field, mut chunk) = (0, Chunk::default());
+    while let Some(kind) = thrift.field(&mut field)? {
+        match (field, kind) {
+            (1, 8) => {
+                let file = String::from_utf8_lossy(thrift.text()?).into_owned();
+                return Err(wrong(format!("the column's chunk is in another file, {file:?}")));
+            }
+            (3, STRUCT) => metadata(thrift, physical, &mut chunk)?,
+            (8 | 9, _) => return Err(wrong("the column is encrypted")),
+            _ => thrift.skip(kind, 0)?,
+        }
+    }
+    Ok(chunk)
 }
 
 /// Reads `ColumnMetaData`.
-fn metadata(thrift: &mut Thrift<'_>, chunk: &mut Chunk) -> Result<(), ReadError> {
+fn metadata(thrift: &mut Thrift<'_>, physical: i64, chunk: &mut Chunk) -> Result<(), ReadError> {
     let mut field = 0;
     while let Some(kind) = thrift.field(&mut field)? {
         match (field, kind) {
             (1, 5) => {
-                let physical = thrift.zigzag()?;
-                if physical != chunk.column.physical {
+                let here = thrift.zigzag()?;
+                if here != physical {
                     return Err(wrong(format!(
-                        "the column has type {physical} in its chunk and {} in the schema",
-                        chunk.column.physical
+                        "the column has type {here} in its chunk and {physical} in the schema"
                     )));
                 }
             }

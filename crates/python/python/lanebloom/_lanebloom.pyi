@@ -556,6 +556,20 @@ class SplitBlockBloomFilter(_United):
 
         For files that are not local: from_bytes, with key= for the values of the column.
         """
+    @staticmethod
+    def row_groups(path: _Path, column: str, values: _Keys) -> list[int]:
+        """The numbers of the row groups in a Parquet file that may have one of the values.
+
+        path, column: as in from_parquet.
+        values: a list, or an array or a column of numpy, Arrow, pandas, polars or DuckDB, of what
+                the column holds: other values are errors, as in from_parquet. A null is in no row
+                group.
+
+        A row group without a filter may have any value, and a NaN may be in any row group. Of each
+        filter, the call reads 32 bytes for each value, or all of it if that is less.
+
+        For readers that use no filters: pyarrow, polars, fastparquet.
+        """
 
 @final
 class FilterBank:

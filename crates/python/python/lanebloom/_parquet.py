@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import struct
 import uuid
 from typing import Any, Optional
@@ -33,27 +34,45 @@ _NANOSECONDS = 10**9
 _NUMPY_UNITS = {"ns": (10**9, 1), "us": (10**6, 1), "ms": (10**3, 1), "s": (1, 1), "m": (1, 60), "h": (1, 3600), "D": (1, 86_400)}
 
 
-def typed(found: SplitBlockBloomFilter, name: str, numbers: tuple[int, ...], is_signed: bool) -> Optional[SplitBlockBloomFilter]:
+def typed(found: SplitBlockBloomFilter, key: Key) -> Optional[SplitBlockBloomFilter]:
     """The filter, with keys that are values of the column; None if it says nothing."""
-    key = Key(name, *numbers, is_signed=is_signed)
     if key.physical == _BOOLEAN and found.approx_len == 0:
         # parquet-java makes a filter for booleans and adds none to it.
         return None
     if key.format:
-        # The two zeros are equal, and either one is looked up as 0.0.
+        # The two zeros are equal, and either one is looked up as 0.0. A NaN has many bit patterns.
         zeros = [struct.pack(key.format, zero) for zero in (0.0, -0.0)]
         if any(zero in found for zero in zeros):
             found.update(zeros)
+        found.add(struct.pack(key.format, math.nan))
     return SplitBlockBloomFilter.from_bytes(found.to_bytes(), key=key)
+
+
+def asked(key: Key, values: Any) -> Optional[list[bytes]]:
+    """The bytes of values, for the filters of row groups; None if any row group may have one of them."""
+    stored: list[bytes] = []
+
+    def keep(value: Any) -> None:
+        one = key(value)
+        if one is not None:
+            stored.append(one)
+
+    # A filter reads the arrays of all libraries, and gives each value to its function.
+    SplitBlockBloomFilter(1, key=keep).contains_many(values)
+    if key.format:
+        if struct.pack(key.format, math.nan) in stored:
+            return None
+        zeros = [struct.pack(key.format, zero) for zero in (0.0, -0.0)]
+        if zeros[0] in stored:
+            stored.append(zeros[1])
+    return stored
 
 
 class Key:
     """A function from a value of a column to the bytes that Parquet hashes."""
 
-    def __init__(
-        self, name: str, physical: int, length: int, logical: int, converted: int, scale: int, precision: int, unit: int, bits: int,
-        *, is_signed: bool,
-    ) -> None:
+    def __init__(self, name: str, numbers: tuple[int, int, int, int, int, int, int, int], is_signed: bool) -> None:
+        physical, length, logical, converted, scale, precision, unit, bits = numbers
         if not 0 <= physical < len(_PHYSICAL):
             raise ValueError(f"column {name} has the physical type {physical}, which is none of Parquet's")
         self.name, self.physical, self.length = name, physical, length
@@ -91,6 +110,8 @@ class Key:
         value, ticks = _plain(value)
         if value is None:
             return None
+        if isinstance(value, datetime.time):
+            return self._stored(self._time(value, ticks))
         if self.logical == "TIMESTAMP":
             return self._stored(self._timestamp(value, ticks))
         if self.logical == "DATE":
@@ -98,7 +119,7 @@ class Key:
         if ticks is not None:
             raise self._type_error(value)
         if self.logical == "TIME":
-            return self._stored(self._time(value))
+            raise self._type_error(value)
         if self.logical == "DECIMAL":
             return self._stored(self._decimal(value))
         if self.format:
@@ -171,11 +192,12 @@ class Key:
                 raise self._not_exact(value)
         return value.toordinal() - _EPOCH.toordinal()
 
-    def _time(self, value: Any) -> int:
-        if not isinstance(value, datetime.time) or value.tzinfo:
+    def _time(self, value: datetime.time, ticks: Optional[tuple[int, int]]) -> int:
+        if self.logical != "TIME" or value.tzinfo:
             raise self._type_error(value)
-        microseconds = ((value.hour * 60 + value.minute) * 60 + value.second) * 10**6 + value.microsecond
-        number, rest = divmod(microseconds * self.unit, 10**6)
+        if ticks is None:
+            ticks = ((value.hour * 60 + value.minute) * 60 + value.second) * 10**6 + value.microsecond, 10**6
+        number, rest = divmod(ticks[0] * self.unit, ticks[1])
         if rest:
             raise self._not_exact(value)
         return number
@@ -204,8 +226,8 @@ class Key:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self._type_error(value)
         try:
-            # 0.0 for both zeros.
-            stored = struct.pack(self.format, value or 0.0)
+            # 0.0 for both zeros, and one NaN for all.
+            stored = struct.pack(self.format, math.nan if value != value else value or 0.0)
         except (OverflowError, struct.error):
             raise self._not_exact(value) from None
         (back,) = struct.unpack(self.format, stored)
@@ -233,13 +255,16 @@ def _short(value: Any) -> str:
 
 
 def _plain(value: Any) -> tuple[Any, Optional[tuple[int, int]]]:
-    """A value of Python, and for a datetime64 or a timestamp of Arrow the ticks since 1970 and how many are a second."""
+    """A value of Python, and for a datetime64, a timestamp or a time of Arrow the ticks and how many are a second."""
     module = type(value).__module__
     if module in ("builtins", "datetime", "decimal", "uuid"):
         return value, None
     if module.startswith("pyarrow") and hasattr(value, "as_py"):
         if type(value).__name__ == "TimestampScalar" and value.value is not None:
             return value, (value.value, _NUMPY_UNITS[value.type.unit][0])
+        if type(value).__name__ == "Time64Scalar" and value.value is not None:
+            # (Python's time has no nanoseconds.)
+            return value.as_py(), (value.value, _NUMPY_UNITS[value.type.unit][0])
         return value.as_py(), None
     if module.startswith("pandas") and str(value) in ("NaT", "<NA>"):
         return None, None

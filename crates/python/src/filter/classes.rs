@@ -14,10 +14,13 @@ use lanebloom::hash::AnyHasher;
 use lanebloom::{
     AnyFilter, BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, WindowedBloom,
 };
+use lanebloom_formats::internal::ColumnType;
 use lanebloom_formats::spark::Version;
+use lanebloom_formats::splitblock::hash;
 use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 /// The two parts of a new object, whose filter was built.
 fn parts<C: pyo3::PyClass<BaseType = Filter>>(
@@ -523,22 +526,68 @@ impl SplitBlockBloomFilter {
     ///
     /// For files that are not local: from_bytes, with key= for the values of the column.
     #[staticmethod]
-    fn from_parquet(py: Python<'_>, path: FilePath, column: &str, row_group: Number<usize>) -> PyResult<Py<PyAny>> {
-        let read = py.detach(|| parquet::filter_bytes(&path.0, column, row_group.0))?;
-        let Some((bytes, of)) = read else { return Ok(py.None()) };
-        let numbers = [
-            of.physical,
-            of.length,
-            of.logical,
-            of.converted,
-            of.scale,
-            of.precision,
-            of.unit,
-            of.bits,
-        ];
-        let typed = py.import("lanebloom._parquet")?.getattr("typed")?;
+    fn from_parquet(
+        py: Python<'_>,
+        path: FilePath,
+        column: &str,
+        #[pyo3(from_py_with = arguments::row_group)] row_group: Number<usize>,
+    ) -> PyResult<Py<PyAny>> {
+        let read = || {
+            let (mut file, of, chunks) = parquet::column(&path.0, column)?;
+            let chunk = chunks.get(row_group.0).ok_or_else(|| {
+                PyValueError::new_err(format!("row group {} of a file that has {}", row_group.0, chunks.len()))
+            })?;
+            Ok::<_, PyErr>((parquet::filter_bytes(&path.0, &mut file, chunk)?, of))
+        };
+        let (Some(bytes), of) = py.detach(read)? else {
+            return Ok(py.None());
+        };
         let filter = split_block(Input::Bytes(&bytes), 8, false)?;
         let filter = Filter::new(filter, None).into_object(py)?;
-        Ok(typed.call1((filter, column, numbers, of.is_signed))?.unbind())
+        let key = key_of(py, column, &of)?;
+        let typed = py.import("lanebloom._parquet")?.getattr("typed")?;
+        Ok(typed.call1((filter, key))?.unbind())
     }
+
+    /// The numbers of the row groups in a Parquet file that may have one of the values.
+    ///
+    /// path, column: as in from_parquet.
+    /// values: a list, or an array or a column of numpy, Arrow, pandas, polars or DuckDB, of what
+    ///         the column holds: other values are errors, as in from_parquet. A null is in no row
+    ///         group.
+    ///
+    /// A row group without a filter may have any value, and a NaN may be in any row group. Of each
+    /// filter, the call reads 32 bytes for each value, or all of it if that is less.
+    ///
+    /// For readers that use no filters: pyarrow, polars, fastparquet.
+    #[staticmethod]
+    fn row_groups(py: Python<'_>, path: FilePath, column: &str, values: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+        let (mut file, of, chunks) = py.detach(|| parquet::column(&path.0, column))?;
+        let key = key_of(py, column, &of)?;
+        let asked = py
+            .import("lanebloom._parquet")?
+            .getattr("asked")?
+            .call1((key, values))?;
+        let Some(asked) = asked.extract::<Option<Vec<PyBackedBytes>>>()? else {
+            return Ok((0..chunks.len()).collect());
+        };
+        let hashes: Vec<u64> = asked.iter().map(|bytes| hash::<[u8]>(bytes)).collect();
+        py.detach(|| parquet::row_groups(&path.0, &mut file, &of, &chunks, &hashes))
+    }
+}
+
+/// The function of Python that makes keys of a column's values.
+fn key_of<'py>(py: Python<'py>, column: &str, of: &ColumnType) -> PyResult<Bound<'py, PyAny>> {
+    let numbers = [
+        of.physical,
+        of.length,
+        of.logical,
+        of.converted,
+        of.scale,
+        of.precision,
+        of.unit,
+        of.bits,
+    ];
+    let key = py.import("lanebloom._parquet")?.getattr("Key")?;
+    key.call1((column, numbers, of.is_signed))
 }
