@@ -318,6 +318,38 @@ def test_a_function_is_given_no_value_that_has_lost_its_nanoseconds():
         assert BloomFilter(10, 1e-6, key=str).add_new(keys).tolist() == [True, True]
 
 
+def test_a_category_or_a_field_named_as_a_type_of_nanoseconds_is_none():
+    pl, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    keeping = [
+        pl.Series(["ns", "Time"], dtype=pl.Enum(["ns", "Time"])), pl.Series([{"Time": 1}, {"Time": 2}]),
+        duckdb.sql("select {'TIME_NS': unnest([1, 2])} as a"), pa.array([{"time64[ns]": 1}, {"time64[ns]": 2}]),
+    ]
+    for keys in keeping:
+        assert BloomFilter(10, 1e-6, key=str).add_new(keys).tolist() == [True, True]
+
+
+def test_categories_and_dictionaries_of_times_are_refused_to_a_function():
+    pd = pytest.importorskip("pandas")
+    times = pa.array([1001, 2000], pa.time64("ns"))
+    of_pandas = pd.Series(times, dtype=pd.ArrowDtype(times.type))
+    for keys in times.dictionary_encode(), pa.StructArray.from_arrays([times], ["t"]), of_pandas, of_pandas.to_frame("t").assign(n=1), of_pandas.astype("category"):
+        with pytest.raises(TypeError, match="have no nanoseconds"):
+            BloomFilter(10, 1e-6, key=str).add_many(keys)
+
+
+def test_errors_of_guavas_filter_do_not_speak_of_parquet():
+    decimals, days = pa.array([Decimal("1.5")]), pa.array([86_400_000], pa.date64())
+    wrong = [
+        pa.array([1], pa.timestamp("s")), days, days.dictionary_encode(), numpy.array([1], "M8[s]"), decimals, [Decimal(1)], [numpy.float16(1)],
+        numpy.array([1], "f2"), [True], numpy.array([True]), [numpy.True_], pa.array([True, None]), [datetime.datetime(2024, 1, 1)], pa.array([1], pa.time64("us")),
+    ]
+    for keys in wrong:
+        for f in GuavaBloomFilter(9), GuavaBloomFilter(9, int_bytes=4):
+            with pytest.raises(TypeError) as raised:
+                f.add_many(keys)
+            assert "Parquet" not in str(raised.value) and "file's column" not in str(raised.value), raised.value
+
+
 def test_datasets_and_batches_of_pyarrow(tmp_path):
     dataset, parquet = pytest.importorskip("pyarrow.dataset"), pytest.importorskip("pyarrow.parquet")
     rows = pa.table({"id": [1, 2, None], "s": ["a", None, "c"]})
