@@ -18,7 +18,7 @@
 //! | `FLOAT`, `DOUBLE` | `x.to_bits()`. Parquet distinguishes 0.0 from -0.0 ([`insert_both_zeros`](SplitBlockBloom::insert_both_zeros)), and each NaN |
 //! | `BYTE_ARRAY`, strings, decimals in bytes | `[u8]`, `str` |
 //! | `FIXED_LEN_BYTE_ARRAY`, UUID, `FLOAT16` | `[u8; N]`, `[u8]` |
-//! | `BOOLEAN` | has no filter in Parquet |
+//! | `BOOLEAN` | `[u8; 1]`, 0 or 1, by parquet-rs and ClickHouse. parquet-java writes filters without a bit, Arrow C++ and DuckDB write none: ask no filter of booleans that [is empty](lanebloom::Filter::is_empty) |
 //!
 //! A key of a wider or narrower type has other bytes: widen an `i16` to `i32` first.
 //!
@@ -28,7 +28,8 @@
 //! the header, then the bitset: [`from_parquet`](SplitBlockBloom::from_parquet) reads both, or
 //! [`from_parquet_prefix`](SplitBlockBloom::from_parquet_prefix) if the length is missing. An
 //! engine that looks up few keys in a file far away reads only the [`Header`], and for each key its
-//! 32 bytes at `block_index(hash, header.blocks())`, which [`check_block`] tests.
+//! 32 bytes at `block_index(hash, header.blocks())`, which [`check_block`] tests:
+//! [`Header::look_up`] does both.
 //!
 //! ```
 //! use lanebloom_formats::SplitBlockBloom;

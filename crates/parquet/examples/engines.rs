@@ -3,16 +3,19 @@
 //! ```sh
 //! engines make IN OUT RATE    # writes IN with filters by SplitBlockBloom to OUT
 //! engines check FILE...       # the filters of a file beside a full scan of it
+//! engines rows FILE COLUMN KEY...     # the row groups that may have one of the keys
 //! ```
 //!
 //! `check` prints a line for each column. It looks up the values of all chunks in each chunk's
 //! filter, and says how many absent ones were found. It fails if a filter lacks a value of its
 //! chunk, or has a bit that no value of its chunk sets, and neither the other zero of a float.
+//!
+//! `rows` prints the numbers of row groups. A key is its plain encoding, in hexadecimal digits.
 
 use bytes::Bytes;
 use lanebloom_formats::SplitBlockBloom;
-use lanebloom_formats::splitblock::{Header, block_index, check_block};
-use lanebloom_parquet::{Result, filter_bytes, hashes, with_filters};
+use lanebloom_formats::splitblock::{Header, block_index, check_block, hash};
+use lanebloom_parquet::{Result, filter_bytes, hashes, row_groups, with_filters};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::HashSet;
 use std::env;
@@ -23,8 +26,29 @@ fn main() -> Result<()> {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["make", from, to, rate] => make(from, to, rate.parse()?),
         ["check", ref files @ ..] if !files.is_empty() => files.iter().try_for_each(|file| check(file)),
-        _ => Err("make IN OUT RATE, or check FILE...".into()),
+        ["rows", file, column, ref keys @ ..] => rows(file, column, keys),
+        _ => Err("make IN OUT RATE, check FILE..., or rows FILE COLUMN KEY...".into()),
     }
+}
+
+fn rows(path: &str, column: &str, keys: &[&str]) -> Result<()> {
+    let file = Bytes::from(fs::read(path)?);
+    let reader = SerializedFileReader::new(file.clone())?;
+    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    let column = columns.iter().position(|of| of.path().string() == column);
+    let column = column.ok_or_else(|| format!("{path} has no such column"))?;
+    let hash_of = |key: &&str| {
+        let bytes = key
+            .as_bytes()
+            .chunks(2)
+            .map(|digits| u8::from_str_radix(str::from_utf8(digits)?, 16).map_err(Into::into));
+        Ok(hash(&bytes.collect::<Result<Vec<u8>>>()?[..]))
+    };
+    let hashes = keys.iter().map(hash_of).collect::<Result<Vec<u64>>>()?;
+    for group in row_groups(&file, reader.metadata(), column, &hashes)? {
+        println!("{group}");
+    }
+    Ok(())
 }
 
 fn make(from: &str, to: &str, rate: f64) -> Result<()> {

@@ -20,9 +20,9 @@ mod number;
 
 use bytes::{Buf, Bytes, buf::Reader};
 use lanebloom::bank::columns;
-use lanebloom_formats::splitblock::{Header, block_index, check_block, hash};
-use lanebloom_formats::{SplitBlockBank, SplitBlockBloom, SplitBlockView};
-use lanebloom_parquet::{Result, with_filters};
+use lanebloom_formats::splitblock::{Header, hash};
+use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+use lanebloom_parquet::{HEADER, Result, with_filters};
 use number::number;
 use parquet::column::page::PageReader;
 use parquet::column::reader::{get_column_reader, get_typed_column_reader};
@@ -347,8 +347,7 @@ impl Group {
         let id = metadata.column(0).clone();
         let offset = id.bloom_filter_offset().ok_or("no filter")? as u64;
         let length = id.bloom_filter_length().ok_or("no length")? as usize;
-        // A header is no longer.
-        let header = Header::parse(&read(bytes, offset, length.min(40))?)?;
+        let header = Header::parse(&read(bytes, offset, length.min(HEADER))?)?;
         Ok(Self {
             file,
             rows: metadata.num_rows() as usize,
@@ -369,18 +368,12 @@ impl Group {
 
     /// Writes whether each hash may be here; returns the bytes that were read.
     fn look_up(&self, file: &File, hashes: &[u64], maybe: &mut [bool]) -> Result<usize> {
-        if 32 * hashes.len() >= self.header.bitset_bytes() {
-            let bitset = read(file, self.bitset, self.header.bitset_bytes())?;
-            SplitBlockView::new(&bitset)?.contains_hashes(hashes, maybe);
-            return Ok(bitset.len());
-        }
-        let mut block = [0; 32];
-        for (hash, maybe) in hashes.iter().zip(maybe) {
-            let at = 32 * block_index(*hash, self.header.blocks()) as u64;
-            file.read_exact_at(&mut block, self.bitset + at)?;
-            *maybe = check_block(&block, *hash);
-        }
-        Ok(32 * hashes.len())
+        let mut bytes = 0;
+        self.header.look_up(hashes, maybe, |start, len| {
+            bytes += len;
+            read(file, self.bitset + start as u64, len)
+        })?;
+        Ok(bytes)
     }
 
     /// Adds the value of each id that is here, of a sorted list of ids; returns the bytes that were

@@ -3,14 +3,17 @@
 
 use bytes::Bytes;
 use lanebloom_formats::SplitBlockBloom;
-use lanebloom_formats::splitblock::hash;
+use lanebloom_formats::splitblock::{Header, hash};
 use parquet::basic::Type;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{AsBytes, DataType};
 use parquet::file::FOOTER_SIZE;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataBuilder, ParquetMetaDataWriter};
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataBuilder, ParquetMetaDataWriter};
+use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader, SerializedFileReader};
 use std::error::Error;
+
+/// The bytes of the longest header of a filter, and more.
+pub const HEADER: usize = 40;
 
 /// The error of anything here.
 pub type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
@@ -44,6 +47,37 @@ pub fn filter_bytes<'a>(file: &'a [u8], chunk: &ColumnChunkMetaData) -> Option<&
         Some(length) => &bytes[..usize::try_from(length).ok()?],
         None => bytes,
     })
+}
+
+/// The row groups that may have one of the hashes in a column: those whose filter has it, and those
+/// without a filter. Reads no more of the filters than that needs.
+pub fn row_groups(
+    file: &impl ChunkReader,
+    metadata: &ParquetMetaData,
+    column: usize,
+    hashes: &[u64],
+) -> Result<Vec<usize>> {
+    let mut found = vec![false; hashes.len()];
+    let mut groups = Vec::new();
+    for (i, row_group) in metadata.row_groups().iter().enumerate() {
+        let maybe = match row_group.column(column).bloom_filter_offset() {
+            None => !hashes.is_empty(),
+            Some(offset) => {
+                let offset = u64::try_from(offset)?;
+                let left = usize::try_from(file.len().saturating_sub(offset))?;
+                let header = Header::parse(&file.get_bytes(offset, left.min(HEADER))?)?;
+                let bitset = offset + header.header_bytes() as u64;
+                header.look_up(hashes, &mut found, |start, len| {
+                    file.get_bytes(bitset + start as u64, len).map(Into::into)
+                })?;
+                found.contains(&true)
+            }
+        };
+        if maybe {
+            groups.push(i);
+        }
+    }
+    Ok(groups)
 }
 
 /// A copy of a file in which each column chunk has the filter that `make` returns for its hashes.
