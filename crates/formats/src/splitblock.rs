@@ -283,9 +283,9 @@ for a claim. `false` ends in an `Acquire`, like a lookup's `true`." }
 
 /// Floats, whose zeros are two keys.
 impl SplitBlockBloom {
-    /// Inserts 0.0 and -0.0 if one of them may be in the filter, as `f32` and as `f64`; returns
-    /// whether it changed the filter. A writer calls it after the values of a column of `FLOAT` or
-    /// `DOUBLE`.
+    /// Inserts 0.0 and -0.0 if one of them may be in the filter, as `FLOAT16`, `FLOAT` and
+    /// `DOUBLE`; returns whether it changed the filter. A writer calls it after the values of a
+    /// column of one of these types.
     ///
     /// The two zeros are equal numbers with different bytes, and so Parquet hashes them as two
     /// keys. Readers that ask for one of them lose the rows of the other: DataFusion 55, Spark 4.3
@@ -302,6 +302,7 @@ impl SplitBlockBloom {
     pub fn insert_both_zeros(&self) -> bool {
         let mut changed = false;
         for zeros in [
+            [[0_u8, 0], [0, 0x80]].map(|zero| hash(&zero)),
             [0.0_f32, -0.0].map(|zero| hash(&zero.to_bits())),
             [0.0_f64, -0.0].map(|zero| hash(&zero.to_bits())),
         ] {

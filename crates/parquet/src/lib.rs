@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::{Header, hash};
-use parquet::basic::Type;
+use parquet::basic::{LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{AsBytes, DataType};
 use parquet::file::FOOTER_SIZE;
@@ -101,7 +101,8 @@ pub fn with_filters(file: &Bytes, mut make: impl FnMut(&[u64]) -> Result<Option<
             };
             let (mut offset, mut length) = (None, None);
             if let Some(filter) = filter {
-                if matches!(chunk.column_type(), Type::FLOAT | Type::DOUBLE) {
+                let is_float16 = chunk.column_descr().logical_type_ref() == Some(&LogicalType::Float16);
+                if is_float16 || matches!(chunk.column_type(), Type::FLOAT | Type::DOUBLE) {
                     filter.insert_both_zeros();
                 }
                 let bytes = filter.to_parquet()?;

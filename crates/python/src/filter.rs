@@ -170,8 +170,8 @@ pub(crate) struct SparkBloomFilter;
 /// Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
 /// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here. Nulls are skipped: they
 /// are not added, and not found. Values that Parquet stores in another way (times in seconds,
-/// date64, float16, decimals) are a TypeError. A filter that from_parquet read knows the type of
-/// its column instead, and takes the column's values.
+/// date64, float16, decimals, bool) are a TypeError. A filter that from_parquet read knows the type
+/// of its column instead, and takes the column's values.
 ///
 /// The filter has the bytes that keep the rate, raised to a power of two. The format allows 128
 /// MiB: keys and a rate that need more are a ValueError.

@@ -159,10 +159,26 @@ def test_nanoseconds_of_columns_are_found_or_refused(tmp_path):
 def test_either_zero_is_found_by_the_other(tmp_path):
     for kind in pa.float16(), pa.float32(), pa.float64():
         for zero in 0.0, -0.0:
-            f = read(written(tmp_path, pa.array(np.array([zero, 1.5]).astype("f2") if kind == pa.float16() else [zero, 1.5], kind)))
+            path = written(tmp_path, pa.array(np.array([zero, 1.5]).astype("f2") if kind == pa.float16() else [zero, 1.5], kind))
+            for asked in [0.0], [-0.0], [0], [2.5, -0.0]:
+                assert SplitBlockBloomFilter.row_groups(path, "x", asked) == [0]
+            assert SplitBlockBloomFilter.row_groups(path, "x", [2.5]) == []
+            f = read(path)
             assert 0.0 in f and -0.0 in f and 0 in f and 1.5 in f and 2.5 not in f
         f = read(written(tmp_path, pa.array(np.array([1.5]).astype("f2") if kind == pa.float16() else [1.5], kind)))
         assert 0.0 not in f and -0.0 not in f
+
+
+def test_a_writers_filter_has_both_zeros():
+    for kind in "f2", "f4", "f8":
+        for zero in 0.0, -0.0:
+            f = SplitBlockBloomFilter(1000, 1e-6)
+            stored = lambda value: np.array([value], kind).tobytes()
+            f.add(stored(1.5))
+            assert not f.add_both_zeros()
+            f.add(stored(zero))
+            assert f.add_both_zeros() and not f.add_both_zeros() and f.contains_many([stored(0.0), stored(-0.0), stored(1.5)]).all()
+            assert f.approx_len == 3 and stored(2.5) not in f
 
 
 def test_a_nan_may_be_in_every_filter(tmp_path):

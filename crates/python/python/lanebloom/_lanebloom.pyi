@@ -499,8 +499,8 @@ class SplitBlockBloomFilter(_United):
     Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
     BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here. Nulls are skipped: they
     are not added, and not found. Values that Parquet stores in another way (times in seconds,
-    date64, float16, decimals) are a TypeError. A filter that from_parquet read knows the type of
-    its column instead, and takes the column's values.
+    date64, float16, decimals, bool) are a TypeError. A filter that from_parquet read knows the type
+    of its column instead, and takes the column's values.
 
     The filter has the bytes that keep the rate, raised to a power of two. The format allows 128
     MiB: keys and a rate that need more are a ValueError.
@@ -555,6 +555,20 @@ class SplitBlockBloomFilter(_United):
         value by value.
 
         For files that are not local: from_bytes, with key= for the values of the column.
+        """
+    def add_both_zeros(self) -> bool:
+        """Add 0.0 and -0.0 if one of them may be in the filter, as FLOAT16, FLOAT and DOUBLE.
+
+        Returns whether the filter changed. A writer of a column of floats calls it after its
+        values: DataFusion, Spark and hyparquet ask for one of the two zeros only, and lose the rows
+        of the other.
+
+        >>> import numpy as np
+        >>> f = SplitBlockBloomFilter(1000)
+        >>> f.add_many(np.array([1.5, -0.0], "f4")), np.float32(0.0) in f
+        (2, False)
+        >>> f.add_both_zeros(), np.float32(0.0) in f
+        (True, True)
         """
     @staticmethod
     def row_groups(path: _Path, column: str, values: _Keys) -> list[int]:

@@ -41,9 +41,7 @@ def typed(found: SplitBlockBloomFilter, key: Key) -> Optional[SplitBlockBloomFil
         return None
     if key.format:
         # The two zeros are equal, and either one is looked up as 0.0. A NaN has many bit patterns.
-        zeros = [struct.pack(key.format, zero) for zero in (0.0, -0.0)]
-        if any(zero in found for zero in zeros):
-            found.update(zeros)
+        found.add_both_zeros()
         found.add(struct.pack(key.format, math.nan))
     return SplitBlockBloomFilter.from_bytes(found.to_bytes(), key=key)
 

@@ -549,6 +549,25 @@ impl SplitBlockBloomFilter {
         Ok(typed.call1((filter, key))?.unbind())
     }
 
+    /// Add 0.0 and -0.0 if one of them may be in the filter, as FLOAT16, FLOAT and DOUBLE.
+    ///
+    /// Returns whether the filter changed. A writer of a column of floats calls it after its
+    /// values: DataFusion, Spark and hyparquet ask for one of the two zeros only, and lose the rows
+    /// of the other.
+    ///
+    /// >>> import numpy as np
+    /// >>> f = SplitBlockBloomFilter(1000)
+    /// >>> f.add_many(np.array([1.5, -0.0], "f4")), np.float32(0.0) in f
+    /// (2, False)
+    /// >>> f.add_both_zeros(), np.float32(0.0) in f
+    /// (True, True)
+    fn add_both_zeros(slf: &Bound<'_, Self>) -> bool {
+        match &*slf.as_super().get().any {
+            Any::SplitBlock(foreign) => foreign.insert_both_zeros(),
+            _ => false,
+        }
+    }
+
     /// The numbers of the row groups in a Parquet file that may have one of the values.
     ///
     /// path, column: as in from_parquet.
