@@ -3,12 +3,11 @@
 #
 # Package: deltalake 1.6.6 (pyarrow 26.0.1 makes the tables).
 #
-# WriterProperties with bloom_filter_properties puts a filter for each column into the files. Filters
-# only save reads, one expects, so they change no result. A table has a row of -0.0. -0.0 equals
+# WriterProperties with bloom_filter_properties puts a filter for each column into the files. One
+# expects that filters only save reads, and change no result. A table has a row of -0.0. -0.0 equals
 # 0.0: `delete("x = 0")` deletes the row, and `update` changes it. In the same table with filters,
-# both leave it as it is, and report 0 rows. The reader that plans them looks up the bits of 0.0,
-# and the filter has those of -0.0. No reader of the table is needed: writer and operation are one
-# package.
+# both leave it as it is, and report 0 rows. The package looks up the bits of 0.0 in a filter that
+# has those of -0.0, and both the writer and the operation are its own.
 #
 # Output seen:
 #   without filters: updated 1, deleted 1, left [-1.0, 1.0]

@@ -12,8 +12,8 @@
 # Output seen:
 #   without filters 500 rows; with useBloomFilters 0 rows, by the number column 1 row
 #
-# A user of membership filters meets it who turns them on for a whole table in Spark and filters by a
-# flag in a browser. Set parquet.bloom.filter.enabled#flag to false for boolean columns.
+# A user of membership filters meets it who turns them on for a whole table in Spark and filters by
+# a flag in a browser. Set parquet.bloom.filter.enabled#flag to false for boolean columns.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -128,7 +128,7 @@ def cases():
     yield Case("uuid", pa.uuid(), ids, one, f"X'{one.hex}'", ("text", str(one)), clickhouse=f"toUUID('{one}')", duckdb=f"UUID '{one}'")
 
 
-# Filters by other writers than pyarrow: the name, the file with filters, the file without; a value that is there.
+# Filters by other writers than pyarrow: the case, the file with filters, and the file without.
 def foreign(folder):
     yes = Case("boolean by DataFusion", None, None, True, "true", ("bool", "true"))
     yield yes, f"{folder}/DataFusion boolean.parquet", f"{folder}/boolean.parquet"

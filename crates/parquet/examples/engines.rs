@@ -3,7 +3,7 @@
 //! ```sh
 //! engines make IN OUT RATE    # writes IN with filters by SplitBlockBloom to OUT
 //! engines check FILE...       # the filters of a file beside a full scan of it
-//! engines rows FILE COLUMN KEY...     # the row groups that may have one of the keys
+//! engines rows FILE COLUMN KEY...     # row groups that may have one of the keys
 //! ```
 //!
 //! `check` prints a line for each column. It looks up the values of all chunks in each chunk's

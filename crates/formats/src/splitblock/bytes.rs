@@ -133,7 +133,8 @@ impl Header {
     /// let (mut found, mut bytes) = ([false; 2], 0);
     /// header.look_up(&[hash("ann"), hash("eve")], &mut found, |start, len| {
     ///     bytes += len;
-    ///     Ok::<_, std::io::Error>(file[header.header_bytes() + start..][..len].to_vec())
+    ///     let start = header.header_bytes() + start;
+    ///     Ok::<_, std::io::Error>(file[start..][..len].to_vec())
     /// })?;
     /// assert_eq!((found, bytes), ([true, false], 64));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -53,8 +53,8 @@ fn wrong(problem: impl Into<String>) -> ReadError {
     ReadError::invalid(problem)
 }
 
-/// The type of a column, named by its path with dots, and its chunk in each row group; the bytes are
-/// a footer.
+/// The type of a column, named by its path with dots, and its chunk in each row group, by the bytes
+/// of a footer.
 ///
 /// # Errors
 ///
