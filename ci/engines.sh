@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SplitBlockBloom beside the engines that write and read its filters: parquet-rs, those of PyPI and
 # npm in docs/PARQUET.md, and Milvus' Python client. It measures each cell of that page, and fails
-# with the cells that say something else. A person runs it, for it downloads 1.2 GB into
+# with the cells that say something else. A person runs it, for it downloads 1 GB into
 # target/engines the first time. Needs python3 with pip and venv, npm, and a JDK 17. A quarter of an
 # hour.
 #
@@ -36,7 +36,7 @@ if [[ -z $python ]]; then
     [[ -e $python ]] || python3 -m venv "$target/engines/venv"
     pip=("$python" -m pip install --quiet --disable-pip-version-check)
     "${pip[@]}" --only-binary=:all: duckdb==2.0.1 pyarrow==26.0.1 pymilvus==3.0.2 \
-        chdb==4.4.0 datafusion==55.0.0 deltalake==1.6.6 polars==2.1.0 fastparquet==2026.9.0
+        chdb==4.4.0 datafusion==55.0.0 deltalake==1.6.6 polars==2.1.0 fastparquet==2026.9.0 pylance==14.0.2
     "${pip[@]}" pyspark==4.3.0
 fi
 packages=${PACKAGES:-}

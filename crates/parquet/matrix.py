@@ -461,6 +461,68 @@ def writers(packages, folder):
     return WRITERS, cells
 
 
+def plain(array):
+    """The plain encoding of each value, where numpy or Python has it."""
+    kind = array.type
+    if pa.types.is_temporal(kind):
+        array = array.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+    values = array.to_pylist() if not pa.types.is_primitive(array.type) else np.asarray(array)
+    if isinstance(values, list):
+        return [value.encode() if isinstance(value, str) else value for value in values]
+    if values.dtype.kind in "iu" and values.dtype.itemsize < 4:
+        values = values.astype("i4")
+    return [value.tobytes() for value in values]
+
+
+def index_all():
+    """In a process of its own: bits of Lance's index for each case, or an error, a line each."""
+    import glob
+
+    import lance
+    from lance.file import LanceFileReader
+
+    known = {case.name: case for case in cases()}
+    for line in sys.stdin:
+        job = json.loads(line)
+        try:
+            array = known[job["name"]].array(WRITTEN)
+            lance.write_dataset(pa.table({"x": array}), job["to"]).create_scalar_index("x", index_type="BLOOMFILTER")
+            (path,) = glob.glob(f"{job['to']}/_indices/*/*.lance")
+            index = LanceFileReader(path).read_all().to_table()
+            zone = index.slice(0, 1).to_pylist()[0]
+            open(job["to"] + ".bits", "wb").write(zone["bloom_filter_data"])
+            result = {"start": zone["zone_start"], "length": zone["zone_length"]}
+        except BaseException as error:
+            result = {"error": f"{type(error).__name__}: {error}"}
+        print("\x01" + json.dumps(result), flush=True)
+
+
+def indexes(program, folder):
+    names = [case.name for case in cases() if "0.0" not in case.name]
+    jobs = [{"name": name, "to": f"{folder}/lance {i}"} for i, name in enumerate(names)]
+    lines = "".join(json.dumps(job) + "\n" for job in jobs)
+    done = subprocess.run([sys.executable, __file__, "--index"], input=lines, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    results = [json.loads(line[1:]) for line in done.stdout.splitlines() if line.startswith("\x01")]
+    assert len(results) == len(jobs), done.stderr[-3000:]
+    known, cells = {case.name: case for case in cases()}, {}
+    for job, result in zip(jobs, results):
+        if "error" in result:
+            cells[job["name"]] = {"Lance": "fails"}
+            continue
+        keys = plain(known[job["name"]].array(WRITTEN).slice(result["start"], result["length"]))
+        words = [program, "bits", job["to"] + ".bits"]
+        try:
+            text = subprocess.run(words, input="".join(key.hex() + "\n" for key in keys), check=True, capture_output=True, text=True).stdout
+        except AttributeError:  # no bytes for these values
+            text = "not compared"
+        size = os.path.getsize(job["to"] + ".bits")
+        cells[job["name"]] = {"Lance": f"{size:,}, {text.split(',')[0].strip()}"}
+        if os.environ.get("VERBOSE"):
+            print("Lance", job["name"], text, file=sys.stderr)
+    print(f"  Lance: {len(jobs)} indexes", flush=True)
+    return ["Lance"], cells
+
+
 def table(title, columns, cells):
     lines = [f"| {title} | " + " | ".join(columns) + " |", "|---|" + len(columns) * "---|"]
     lines += ["| " + " | ".join([name, *(row[column] for column in columns)]) + " |" for name, row in cells.items()]
@@ -491,11 +553,14 @@ def compare(page, title, columns, cells):
 def main():
     if sys.argv[1] == "--count":
         return count_all(sys.argv[2])
+    if sys.argv[1] == "--index":
+        return index_all()
     if sys.argv[1] == "--write":
         return write_all(sys.argv[2])
     program, packages, folder, page = sys.argv[1:]
     wrong = []
-    for title, (columns, cells) in (("written by", writers(packages, folder)), ("read by", readers(program, packages, folder))):
+    measured = {"written by": writers(packages, folder), "read by": readers(program, packages, folder), "indexed by": indexes(program, folder)}
+    for title, (columns, cells) in measured.items():
         print("\n".join(["", *table(title, columns, cells), ""]))
         wrong += compare(page, title, columns, cells)
     if wrong:

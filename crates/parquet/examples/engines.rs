@@ -4,13 +4,15 @@
 //! engines make IN OUT RATE    # writes IN with filters by SplitBlockBloom to OUT
 //! engines check FILE...       # the filters of a file beside a full scan of it
 //! engines rows FILE COLUMN KEY...     # row groups that may have one of the keys
+//! engines bits FILE < KEYS    # whether a bitset is that of the keys, one a line
 //! ```
 //!
 //! `check` prints a line for each column. It looks up the values of all chunks in each chunk's
 //! filter, and says how many absent ones were found. It fails if a filter lacks a value of its
 //! chunk, or has a bit that no value of its chunk sets, and neither the other zero of a float.
 //!
-//! `rows` prints the numbers of row groups. A key is its plain encoding, in hexadecimal digits.
+//! `rows` prints the numbers of row groups, `bits` the keys that a bitset without a header has, and
+//! whether its bits are theirs. A key is its plain encoding, in hexadecimal digits.
 
 use bytes::Bytes;
 use lanebloom_formats::SplitBlockBloom;
@@ -19,7 +21,7 @@ use lanebloom_parquet::{Result, filter_bytes, hashes, row_groups, with_filters};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::HashSet;
 use std::env;
-use std::fs;
+use std::{fs, io};
 
 fn main() -> Result<()> {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -27,7 +29,8 @@ fn main() -> Result<()> {
         ["make", from, to, rate] => make(from, to, rate.parse()?),
         ["check", ref files @ ..] if !files.is_empty() => files.iter().try_for_each(|file| check(file)),
         ["rows", file, column, ref keys @ ..] => rows(file, column, keys),
-        _ => Err("make IN OUT RATE, check FILE..., or rows FILE COLUMN KEY...".into()),
+        ["bits", file] => bits(file),
+        _ => Err("make IN OUT RATE, check FILE..., rows FILE COLUMN KEY..., or bits FILE".into()),
     }
 }
 
@@ -37,18 +40,33 @@ fn rows(path: &str, column: &str, keys: &[&str]) -> Result<()> {
     let columns = reader.metadata().file_metadata().schema_descr().columns();
     let column = columns.iter().position(|of| of.path().string() == column);
     let column = column.ok_or_else(|| format!("{path} has no such column"))?;
-    let hash_of = |key: &&str| {
-        let bytes = key
-            .as_bytes()
-            .chunks(2)
-            .map(|digits| u8::from_str_radix(str::from_utf8(digits)?, 16).map_err(Into::into));
-        Ok(hash(&bytes.collect::<Result<Vec<u8>>>()?[..]))
-    };
-    let hashes = keys.iter().map(hash_of).collect::<Result<Vec<u64>>>()?;
+    let hashes = keys.iter().map(|key| hash_of(key)).collect::<Result<Vec<u64>>>()?;
     for group in row_groups(&file, reader.metadata(), column, &hashes)? {
         println!("{group}");
     }
     Ok(())
+}
+
+fn bits(path: &str) -> Result<()> {
+    let bitset = fs::read(path)?;
+    let (filter, ours) = (
+        SplitBlockBloom::from_bitset(&bitset)?,
+        SplitBlockBloom::with_bytes(bitset.len())?,
+    );
+    let lines = io::stdin().lines();
+    let hashes = lines.map(|line| hash_of(&line?)).collect::<Result<Vec<u64>>>()?;
+    ours.insert_hashes(&hashes);
+    let found = hashes.iter().filter(|hash| filter.contains_hash(**hash)).count();
+    let same = if ours == filter { "the same bits" } else { "other bits" };
+    println!("{same}, {found} of {} keys", hashes.len());
+    Ok(())
+}
+
+/// The hash of a key in hexadecimal digits.
+fn hash_of(key: &str) -> Result<u64> {
+    let digits = key.as_bytes().chunks(2);
+    let bytes = digits.map(|digits| u8::from_str_radix(str::from_utf8(digits)?, 16).map_err(Into::into));
+    Ok(hash(&bytes.collect::<Result<Vec<u8>>>()?[..]))
 }
 
 fn make(from: &str, to: &str, rate: f64) -> Result<()> {
