@@ -575,8 +575,8 @@ impl SplitBlockBloomFilter {
     ///         the column holds: other values are errors, as in from_parquet. A null is in no row
     ///         group.
     ///
-    /// A row group without a filter may have any value, and a NaN may be in any row group. Of each
-    /// filter, the call reads 32 bytes for each value, or all of it if that is less.
+    /// A row group without a filter may have any value, and a NaN may be in any row group. The call
+    /// reads 32 bytes of each filter for each value, or the whole filter if that is less.
     ///
     /// For readers that use no filters: pyarrow, polars, fastparquet.
     #[staticmethod]
