@@ -11,9 +11,9 @@ the latter two whose filters are all zero. The rows of a value are counted in ea
 
 import datetime as dt
 import decimal
+import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 import uuid
@@ -531,17 +531,15 @@ def table(title, columns, cells):
 
 def compare(page, title, columns, cells):
     """The differences between a table of the page, which its first column's title names, and what was measured."""
-    lines = open(page).read().splitlines()
-    parts = [[part.strip().replace("**", "") for part in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line.startswith("|")]
-    begin = next((i for i, part in enumerate(parts) if part[0] == title), None)
+    parts = [[part.strip() for part in line.split("|")[1:-1]] for line in open(page).read().splitlines()]
+    begin = next((i for i, part in enumerate(parts) if part[:1] == [title]), None)
     if begin is None:
         return [f"no table {title!r}"]
-    header, told = parts[begin], {}
-    for part in parts[begin + 2 :]:
-        if len(part) != len(header):
-            break
+    header, told, wrong = parts[begin], {}, []
+    for part in itertools.takewhile(bool, parts[begin + 2 :]):
+        if part[0] in told or len(part) != len(header):
+            wrong.append(f"{title}, row {part[0]!r}: a second one, or one of {len(part)} cells")
         told[part[0]] = dict(zip(header[1:], part[1:]))
-    wrong = []
     for name in dict.fromkeys([*cells, *told]):
         for column in dict.fromkeys([*columns, *header[1:]]):
             page_says, measured = (rows.get(name, {}).get(column, "nothing") for rows in (told, cells))
