@@ -4,6 +4,7 @@ mod common;
 #[path = "../../redis/tests/servers/redis_server.rs"]
 mod redis_server;
 
+use futures_util::FutureExt;
 use lanebloom::{BuildError, ConcurrentBloom, WindowedBloom};
 use lanebloom_guard::sync::GuardedCache;
 use lanebloom_guard::{BoxError, CacheGuard, Change, Feed, GuardFilter, Keys};
@@ -560,6 +561,25 @@ where
         assert_eq!((0..5000).filter(|id| cache.guard().check(id).is_none()).count(), 0);
         assert_eq!(cache.get(&(1 << 50)).await.unwrap(), None);
     }
+}
+
+/// The thread for the source does not begin then.
+#[test]
+fn a_runtime_that_shuts_down_does_not_make_fill_once_panic() {
+    let redis = server!();
+    let client = redis.client();
+    let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(1000);
+    let builder = builder.filter(move |keys| -> Result<_, BoxError> {
+        Ok(often("ids").connect_set(client.clone(), keys, build)?)
+    });
+    let cache = builder.build(async |id| Ok::<_, Infallible>(Some(id))).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let handle = runtime.handle().clone();
+    drop(runtime);
+    let _entered = handle.enter();
+    let none = async |_: &mut Keys<'_, u64>| Ok(());
+    let filled = cache.fill_once(PATIENCE, none).now_or_never().expect("it has ended");
+    assert_eq!(filled.unwrap_err().to_string(), "the runtime is shut down");
 }
 
 /// Two processes over a set, with a feed each. What no process inserts is told by the feed, and

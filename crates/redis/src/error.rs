@@ -437,6 +437,12 @@ impl SharedError {
         Self(Report::other(text))
     }
 
+    /// For `lanebloom-guard`: a task gets no thread for blocking work any more.
+    #[doc(hidden)]
+    pub fn shut_down(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(Report::other("the runtime is shut down").because(cause))
+    }
+
     /// The error after `after`, in which the last attempt ended so.
     pub(crate) fn timeout(after: Duration, last: Option<Self>) -> Self {
         let Some(last) = last else {

@@ -15,7 +15,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// Inserts the keys of `source` into a filter, and records their number.
@@ -72,7 +72,7 @@ macro_rules! fill_once {
             ///
             /// # Errors
             ///
-            #[doc = concat!("Fails as `fill_once` of [`", stringify!($filter), "`] does.")]
+            #[doc = concat!("Fails as `fill_once` of [`", stringify!($filter), "`] does, or if the runtime is shut down.")]
             ///
             /// # Examples
             ///
@@ -90,9 +90,11 @@ macro_rules! fill_once {
                         runtime.block_on(cache.fill(filter, &mut source, &mut is_stopped))
                     })
                 });
-                // Nobody aborts it.
-                fill.await
-                    .unwrap_or_else(|error| resume_unwind(error.into_panic()))
+                match fill.await.map_err(JoinError::try_into_panic) {
+                    Ok(filled) => filled,
+                    Err(Ok(payload)) => resume_unwind(payload),
+                    Err(Err(error)) => Err(SharedError::shut_down(error)),
+                }
             }
         }
 

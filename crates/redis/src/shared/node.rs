@@ -629,7 +629,7 @@ pub(super) async fn aside<T: Send + 'static>(
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => Err(Report::other("the runtime is shut down").because(error).into()),
+            Err(error) => Err(SharedError::shut_down(error)),
         },
     }
 }
