@@ -193,7 +193,10 @@ fn filters_of_few_keys_say_their_rate() {
                 (rate, rate)
             );
             // Cells that hold 1 by chance are counted: the most seen is 1.002 of 2000.
-            assert!(rate <= 1.01 * 0.5f64.powi(bits as i32), "{keys} keys, {bits} bits: {rate}");
+            assert!(
+                rate <= 1.01 * 0.5f64.powi(bits as i32),
+                "{keys} keys, {bits} bits: {rate}"
+            );
             assert!(!filter.is_overfull(), "{keys} keys, {bits} bits: {rate}");
             if set < probed {
                 expected += rate * PROBES as f64;

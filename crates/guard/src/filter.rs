@@ -30,6 +30,7 @@ use std::time::Duration;
 /// assert_eq!((keys(&keyed), keys(&seeded)), (1, 2));
 /// let filter = keyed.filter(); // of this process alone, and filled
 /// assert_eq!((filter.lag(), filter.may_lack_keys()), (None, false));
+/// assert!(filter.holds("ann") && !filter.holds("bob"));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait GuardFilter: Send + Sync + 'static {
@@ -58,7 +59,7 @@ pub trait GuardFilter: Send + Sync + 'static {
 
     /// The time since a shared filter's last exchange with its server. `None` for filters of this
     /// process alone. A cache takes `Some` as the sign that other processes insert into the filter:
-    /// while it may lack keys, the cache remembers no miss.
+    /// while it may lack keys, the cache remembers no miss, unless it follows a feed.
     fn lag(&self) -> Option<Duration> {
         None
     }
@@ -69,6 +70,15 @@ pub trait GuardFilter: Send + Sync + 'static {
     /// collects keys.
     fn may_lack_keys(&self) -> bool {
         false
+    }
+
+    /// Whether the filter itself holds the key, also while it [may lack keys](Self::may_lack_keys)
+    /// and [`contains`](Self::contains) returns true for every key. A cache that follows a feed
+    /// remembers misses while a shared filter lags: such a miss counts until the filter holds the
+    /// key. By default, this is `contains`. A shared filter overrides it, and a type that wraps a
+    /// filter passes the call on.
+    fn holds<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.contains(key)
     }
 
     /// Whether a filter that was planned for `planned` keys may serve with this many. If it may
@@ -226,6 +236,10 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
 
     fn may_lack_keys(&self) -> bool {
         Self::may_lack_keys(self)
+    }
+
+    fn holds<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        F::holds(self, key)
     }
 
     fn has_room_for(&self, keys: usize, planned: usize) -> bool {

@@ -7,7 +7,7 @@ mod redis_server;
 use futures_util::FutureExt;
 use lanebloom::{BuildError, ConcurrentBloom, WindowedBloom};
 use lanebloom_guard::sync::GuardedCache;
-use lanebloom_guard::{BoxError, CacheGuard, Change, Feed, GuardFilter, Keys};
+use lanebloom_guard::{BlockingFeed, BoxError, CacheGuard, Change, Feed, GuardFilter, Keys};
 use lanebloom_redis::shared::{Filled, SharedBuilder};
 use lanebloom_redis::{Shared, SharedBloom, SharedSet};
 use redis_server::{Redis, Server};
@@ -428,6 +428,34 @@ fn a_guard_opens_while_its_filter_lags() {
     panic!("the machine is too busy");
 }
 
+/// The server is back for a moment, and away again. What others inserted in the second time comes
+/// after the node's first exchange, as in the first.
+#[cfg(unix)]
+#[test]
+fn a_guard_that_lags_twice_waits_for_the_pushes_of_others_again() {
+    let redis = server!();
+    let limit = Duration::from_secs(1);
+    let node = often("ids")
+        .open_above_lag(limit)
+        .connect(redis.client(), build(1000).unwrap());
+    let guard = CacheGuard::<u64, _>::new(node.unwrap());
+    let passes = || guard.filter().stats().passes;
+    wait_until("the guard is closed", || !guard.is_open());
+    let frozen = redis.freeze();
+    wait_until("the guard is open", || guard.is_open());
+    let before = passes();
+    drop(frozen);
+    wait_until("the server is back", || passes() > before);
+    let frozen = redis.freeze();
+    thread::sleep(2 * limit);
+    assert!(guard.is_open());
+    let before = passes();
+    drop(frozen);
+    wait_until("the server is back again", || passes() > before);
+    assert!(guard.is_open(), "others have had no time to push");
+    wait_until("the guard is closed", || !guard.is_open());
+}
+
 /// While Redis is frozen, a client asks one process for a row that another one adds a moment later.
 /// Once the filter of the first has the key, its cache returns the row, whatever it remembered.
 #[cfg(unix)]
@@ -464,6 +492,58 @@ fn a_row_that_was_asked_for_too_early_is_found_once_the_filter_has_it() {
         other.get_many(&ids).unwrap(),
         Vec::from_iter(ids.iter().map(|id| Some(*id)))
     );
+}
+
+/// The same with a feed, which is late: the cache remembers misses while the set lags. Other
+/// processes push their keys before the lag has ended.
+#[cfg(unix)]
+#[test]
+fn a_set_that_lags_brings_rows_before_its_feed_tells_them() {
+    struct Late(Duration);
+    impl BlockingFeed<u64> for Late {
+        fn listen(&mut self, _: Duration) -> Result<(), BoxError> {
+            Ok(())
+        }
+        fn next(&mut self, _: Duration) -> Result<Change<u64>, BoxError> {
+            thread::sleep(self.0);
+            Ok(Change::Alive)
+        }
+    }
+    let redis = server!();
+    let store = Arc::new(Mutex::new(BTreeSet::new()));
+    let [one, other] = [(); 2].map(|()| {
+        let (client, store) = (redis.client(), Arc::clone(&store));
+        let filter = move |keys| -> Result<_, BoxError> {
+            let builder = often("ids").open_above_lag(Duration::from_secs(1));
+            Ok(builder.connect_set(client.clone(), keys, build)?)
+        };
+        let read = move |id| Ok::<_, Infallible>(store.lock().unwrap().get(&id).copied());
+        let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(100_000);
+        builder.filter(filter).build_blocking(read).unwrap()
+    });
+    let following = [&one, &other].map(|cache| cache.follow(Late(Duration::from_millis(10)), PATIENCE, |_| Ok(())));
+    let filled = one.fill_once(PATIENCE, |_| Ok(()));
+    assert_eq!(filled.unwrap(), Filled::Here);
+    wait_until("the guard is closed", || !other.guard().is_open());
+    let frozen = redis.freeze();
+    wait_until("the guard is open", || other.guard().is_open());
+    let ids: Vec<u64> = (0..100).collect();
+    for _ in 0..2 {
+        assert_eq!(other.get_many(&ids).unwrap(), [None; 100]);
+    }
+    assert_eq!(other.stats().known_misses, 100);
+    store.lock().unwrap().extend(&ids);
+    one.insert_batch(&ids);
+    drop(frozen);
+    wait_until("the keys have come", || {
+        let filter = other.guard().filter();
+        ids.iter().all(|id| filter.filter().contains(id))
+    });
+    let rows = other.get_many(&ids).unwrap();
+    assert_eq!(rows, Vec::from_iter(ids.iter().map(|id| Some(*id))));
+    for following in following {
+        following.stop();
+    }
 }
 
 /// Two processes with one source each, which counts its calls: one of them reads the store.
@@ -569,9 +649,8 @@ fn a_runtime_that_shuts_down_does_not_make_fill_once_panic() {
     let redis = server!();
     let client = redis.client();
     let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(1000);
-    let builder = builder.filter(move |keys| -> Result<_, BoxError> {
-        Ok(often("ids").connect_set(client.clone(), keys, build)?)
-    });
+    let builder = builder
+        .filter(move |keys| -> Result<_, BoxError> { Ok(often("ids").connect_set(client.clone(), keys, build)?) });
     let cache = builder.build(async |id| Ok::<_, Infallible>(Some(id))).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let handle = runtime.handle().clone();

@@ -73,12 +73,12 @@
 //! the row once the filter has it. So before its load, each flight takes note of the *filter*: its
 //! number, or nothing if it may lack rows of which nobody tells (`CacheGuard::vouches`). A miss
 //! without a number is not put into the caches. One with a number counts as long as lookups find
-//! the same number: a rebuild makes a new one, and a filter that may lack rows has another one if
-//! somebody tells of all of them, or none.
+//! the same number. A rebuild makes a new one. A filter that may lack rows, of all of which
+//! somebody tells, has two others: one for the keys that it holds, and one for those that it lacks.
 //!
 //! Suppose a lookup that began after the filter had the row finds "missing" all the same, by an
-//! entry or a joined flight. Its number is that of the lookup, which found the filter closed, and
-//! so was its `ask`. So the filter held the key before that flight's load, which read the store
+//! entry or a joined flight. Its number is that of the lookup, which found the key in the filter,
+//! and so did its `ask`. So the filter held the key before that flight's load, which read the store
 //! afterwards: the key was a false positive, or had been removed, and its row came later.
 //!
 //! # The caches

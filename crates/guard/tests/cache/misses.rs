@@ -60,6 +60,9 @@ impl GuardFilter for Set {
     fn may_lack_keys(&self) -> bool {
         self.0.1.load(Ordering::Acquire)
     }
+    fn holds<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.0.0.contains(key)
+    }
 }
 
 /// The rows of the store.
@@ -332,7 +335,16 @@ async fn a_feed_makes_up_for_a_shared_filter_that_lags() {
     set.lags(false);
     assert_eq!(cache.get(&18).await.unwrap(), Some(18));
 
+    // The set brings a row while it still lags, and one before it lags again.
     set.lags(true);
+    assert_eq!(cache.get_many(&[20, 21]).await.unwrap(), [None; 2]);
+    rows.add(20, &set);
+    assert_eq!(cache.get(&20).await.unwrap(), Some(20));
+    set.lags(false);
+    rows.add(21, &set);
+    set.lags(true);
+    assert_eq!(cache.get(&21).await.unwrap(), Some(21));
+
     assert_eq!(cache.get(&19).await.unwrap(), None);
     following.abort();
     assert!(following.await.is_err());

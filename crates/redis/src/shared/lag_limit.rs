@@ -8,7 +8,8 @@
 //! lagging for one more `limit` after its first exchange, and until an exchange that began after
 //! that. Meanwhile the others push: an attempt that hangs ends within [`LagLimit::timeout`], and
 //! the next attempt begins after [`LagLimit::pause`]. Together these are three quarters of the
-//! limit.
+//! limit. An exchange that fails meanwhile begins this time anew: the server may be away for the
+//! others too.
 //!
 //! # Memory ordering
 //!
@@ -62,8 +63,8 @@ impl LagLimit {
         fresh_until != ALWAYS && self.nanoseconds(Instant::now()) >= fresh_until
     }
 
-    /// Takes note of an exchange that succeeded. `recovered` is when the first one after a lag had
-    /// ended, while the node still lags.
+    /// Takes note of an exchange that succeeded. `recovered` is when the first one after a lag, or
+    /// after the last failure, had ended, while the node still lags.
     pub(super) fn succeeded(&self, recovered: &mut Option<Instant>, began: Instant, ended: Instant) {
         let Some(limit) = self.limit else {
             return;

@@ -425,6 +425,8 @@ impl Control {
             self.lag_limit.succeeded(&mut state.recovered, began, ended);
         } else {
             state.failures += 1;
+            // The server may have been away for the others too.
+            state.recovered = None;
         }
         state.error = error;
         let begins = lagged && !state.is_lagging;
