@@ -124,8 +124,8 @@ impl<E: Engine, S> Filter<E, S> {
     ///
     /// A [`ScalableBloom`](crate::ScalableBloom) is overfull beyond its `max_false_positive_rate`.
     /// A filter with slots refuses inserts when it is full, so it never gets much worse than
-    /// promised. A [`StaticFilter`](crate::StaticFilter) takes no keys after its build, so it is never
-    /// overfull.
+    /// promised. A [`StaticFilter`](crate::StaticFilter) takes no keys after its build, so it is
+    /// never overfull.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(10_000, 0.01)?;

@@ -170,8 +170,8 @@ impl<B: FuseBytes> Engine for Fuse<B> {
         }
     }
 
-    /// Nothing is inserted after the build, so the rate stays the one of the expected keys. (The rate
-    /// of more keys is a model's, which may be below the counted rate of few keys.)
+    /// Nothing is inserted after the build, so the rate stays the one of the expected keys. (The
+    /// rate of more keys is a model's, which may be below the counted rate of few keys.)
     fn is_overfull(&self) -> bool {
         false
     }
