@@ -6,10 +6,7 @@ mod builder;
 mod counts;
 mod error;
 mod feed;
-#[cfg(feature = "redis")]
-mod fill;
 mod flights;
-mod follow;
 pub mod future;
 mod gathering;
 mod history;
@@ -24,6 +21,11 @@ mod schedule;
 mod store;
 pub mod sync;
 mod warning;
+
+// Last: rustdoc shows the methods of a type in the order of its files, and `get` comes first.
+#[cfg(feature = "redis")]
+mod fill;
+mod follow;
 
 pub use builder::CacheBuilder;
 pub use counts::CacheStats;

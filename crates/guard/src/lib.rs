@@ -69,25 +69,36 @@
 //!    also holds beside [refreshes](CacheBuilder::refresh_after_write), and for the values that
 //!    serve [while the store fails](CacheBuilder::stale_if_error).
 //! 3. **One load per key.** While a load runs, every get of the key waits for it. A second load of
-//!    the key begins in three cases. After a change (1., 2.), and when a rebuild has replaced the
-//!    filter or the filter has opened or closed, the next get begins one. A loader of many
-//!    keys, [`load_many`](future::Loader::load_many), may get one of these keys itself, or wait for
-//!    a load that does: then this key is loaded a second time, alone. A thread that [runs other
-//!    code while it loads](#loaders-that-get-other-keys) begins one for that code.
+//!    the key begins in these cases:
+//!    - The key changed (1., 2.) after the load had begun. The next get begins a load.
+//!    - The filter was replaced by a rebuild, opened or closed, or got the key while it was open.
+//!      The next get begins a load.
+//!    - [`load_many`](future::Loader::load_many) loads the key with others, and its loader gets the
+//!      key itself, or waits for a load that does. The second load is for this key alone.
+//!    - A thread [runs other code while it loads](#loaders-that-get-other-keys), and that code gets
+//!      the key.
 //! 4. **Either state during a change.** A get that began before the change returned may return the
 //!    state before or after it.
 //! 5. **No key is turned away while the filter may lack valid keys.** Gets ask the caches and the
-//!    store then. A filter may lack keys before it is filled (see [Readiness](#readiness)), after
-//!    it has refused a key, and after [`reopen`](Cache::reopen), until the end of the next rebuild
-//!    that begins later. A `SharedSet`, and a `SharedBloom` with `open_until_filled`, may lack keys
-//!    until one process has inserted all keys of the store and they have arrived here. A shared
-//!    filter with `open_above_lag` may lack keys while it lags. (A `SharedSet` lacks none while it
-//!    is rebuilt: it keeps its old keys until the new ones are there.)
-//! 6. **A miss does not outlive its filter.** A key may be requested before its row exists, while
-//!    every key passes the filter. The process remembers the miss, and another process adds the
-//!    row. Once the filter has the key, by a rebuild or because it is shared, the next get loads
-//!    the row. While a shared filter may lack keys, no miss is remembered, unless a feed tells this
-//!    process of all rows: made-up keys that come again read the store each time.
+//!    store instead. The cache is *open* then:
+//!
+//!    | filter | open from | until |
+//!    |---|---|---|
+//!    | any | the start: it is not filled ([Readiness](#readiness)) | the first rebuild has ended, or `restore` or `mark_ready` was called |
+//!    | any | [`reopen`](Cache::reopen) | a rebuild that began later has ended, or `mark_ready` was called |
+//!    | one with a limit of keys | the first key that it refuses | the next rebuild has ended |
+//!    | a `SharedSet`, or a `SharedBloom` with `open_until_filled` | the start, and each loss of keys by the server | one process has inserted all keys of the store, and they have arrived here |
+//!    | a shared filter with `open_above_lag` | the beginning of a lag | it has caught up |
+//!
+//!    A rebuild does not open a cache: the old filter serves until the new one has all keys. The
+//!    same holds for the rebuild of a `SharedSet`.
+//! 6. **A miss does not outlive its filter.** A client may request a key before its row exists,
+//!    while every key passes the filter. This process remembers the miss. Then another process adds
+//!    the row. Once the filter has the key, by a rebuild or because it is shared, the next get
+//!    loads the row. (Not if the key was a false positive of the filter: see [Several
+//!    processes](#several-processes).) While a shared filter may lack keys, the cache remembers no
+//!    miss, so made-up keys that come again read the store each time. It remembers misses if a feed
+//!    tells this process of all rows.
 //!
 //! The source file `flights.rs` states the protocol and proves it. The model checker loom tries it
 //! in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
@@ -100,10 +111,10 @@
 //!   the feed's message; and once it listens, for every change from before.
 //! - **Not told yet**: for the delay of the feed, and at most for `silence` after it broke without
 //!   notice, a new row is turned away, and values are those before the change.
-//! - **Broken**: from the moment at which the process notices that the feed is broken until it
-//!   listens again, no committed row is turned away: gets ask the store. A get may join a load that
-//!   began before the row's commit; then it returns "missing". Once these loads have ended, no get
-//!   does. Cached values serve, as old as the [`time_to_live`](CacheBuilder::time_to_live).
+//! - **Broken**: the process has noticed that the feed is broken, and does not listen yet. The
+//!   cache is open: it turns no committed row away. A get may join a load that began before the
+//!   commit of the row, and then returns "missing". A get after the end of that load returns the
+//!   row. Cached values still serve, up to the age of [`time_to_live`](CacheBuilder::time_to_live).
 //! - **One load per key** (3.) holds for each process.
 //!
 //! `tests/cache/replicas.rs` simulates two processes with a feed that breaks, delays, repeats and
@@ -136,24 +147,31 @@
 //!
 //! # Rebuilds
 //!
-//! A rebuild reads all keys of the store into a new filter, while the old one serves. Keys that are
-//! inserted meanwhile go into both. Afterwards, removed keys are turned away. The old filter stays
-//! if the source of the keys fails, or if the new filter cannot be built or has no room. One
-//! rebuild of a cache runs at a time: `rebuild_now` fails while another one runs.
+//! A rebuild reads all keys of the store into a new filter. The old filter serves until the new one
+//! is complete. An insert meanwhile goes into both. After the rebuild, the cache turns removed keys
+//! away.
 //!
-//! The source is a closure that inserts all keys of the store into the [`Keys`] that it gets. It is
-//! called after the rebuild has begun. If the store has more keys than the new filter was planned
-//! for, it is called a second time, for a filter with room for a quarter more. (The filter
-//! [`Layered`], whose larger part has no size before it is built, is made anew only for more than
-//! twice the keys.)
+//! The *source* is a closure that inserts all keys of the store into the [`Keys`] that it gets. The
+//! rebuild begins, and then calls it. If the store has more keys than the new filter was planned
+//! for, the rebuild makes a filter with room for a quarter more, and calls the source a second
+//! time. (A [`Layered`] filter takes up to twice the planned keys without a second call.)
 //!
-//! On a schedule, the first rebuild comes at once, or after one interval if the cache [is
-//! ready](Cache::is_ready). The intervals vary by a tenth, so that processes that started
-//! together do not read the store together. After an error or a panic of the source, the next
-//! attempt comes within a second. Then the pauses double, up to the interval. If another rebuild is
-//! running when the schedule's is due, it counts as the schedule's own. A cache that follows a feed
-//! reads all keys once it listens; until then, its schedule waits. So call `follow` before
-//! `rebuild_every`: together they read the store once at the start, and once after each break.
+//! A rebuild fails, and the old filter stays, if the source fails, if the new filter cannot be
+//! built, or if it has no room for the keys. `rebuild_now` also fails while another rebuild of the
+//! cache runs.
+//!
+//! `rebuild_every` runs rebuilds on a schedule:
+//!
+//! | case | the next rebuild |
+//! |---|---|
+//! | at the start | at once if the cache is open, otherwise after one interval |
+//! | after a rebuild | after one interval, which varies by a tenth, so that processes that started together do not read the store together |
+//! | after an error or a panic of the source | within a second. The pauses double after each failure, up to the interval |
+//! | another rebuild runs when one is due | that rebuild counts as the scheduled one |
+//! | `follow` does not listen to its feed yet | the schedule waits. The rebuild that `follow` runs once it listens counts as the scheduled one |
+//!
+//! Call `follow` before `rebuild_every`. Together they read the store once at the start, and once
+//! after each break of the feed.
 //!
 #![cfg_attr(not(doctest), doc = include_str!("sources.md"))]
 //!

@@ -143,13 +143,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// Only a load suspends the future. It may be dropped at any time. See the [example
     /// above](Self#examples).
     ///
-    /// # Errors
-    ///
-    /// Fails if the load that this get began or joined fails.
-    ///
     /// # Panics
     ///
     /// Panics if it begins a load outside of a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the load that this get began or joined fails.
     pub async fn get<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
         let key = key.borrow();
         match self.look(key) {
@@ -165,14 +165,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     ///
     /// The form must hash like the key, and write the same bytes.
     ///
-    /// # Errors
-    ///
-    /// Fails as [`get`](Self::get) does.
-    ///
     /// # Panics
     ///
     /// Panics as [`get`](Self::get) does. With debug assertions, it also panics if it loads and the
     /// form hashes unlike the key.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`get`](Self::get) does.
     ///
     /// # Examples
     ///
@@ -211,13 +211,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// and a running load of the key is joined, whichever call began it. Otherwise `load` runs in a
     /// task of its own, and its row or miss is cached for all.
     ///
-    /// # Errors
-    ///
-    /// Fails as [`get`](Self::get) does.
-    ///
     /// # Panics
     ///
     /// Panics as [`get`](Self::get) does.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`get`](Self::get) does.
     ///
     /// # Examples
     ///
