@@ -512,7 +512,7 @@ fn sets(args: &Args, redis: &Redis) -> String {
 /// The cost of a guard's look at the lag of its filter.
 fn refused(args: &Args, redis: &Redis) -> String {
     let builder = SharedBloom::builder("refused").interval(Duration::from_secs(100_000));
-    let guards = [builder.clone(), builder.open_above_lag(Duration::from_secs(100_000))].map(|builder| {
+    let guards = [builder.clone(), builder.open_above_lag(Duration::from_secs(2))].map(|builder| {
         let filter = ConcurrentBloom::builder().expected_keys(args.keys as usize).build();
         let shared = builder.connect(redis.client(), filter.unwrap()).unwrap();
         CacheGuard::<u64, _>::new(shared)
@@ -521,6 +521,9 @@ fn refused(args: &Args, redis: &Redis) -> String {
     let others = Vec::from_iter((0..args.keys).map(|i| number(OTHERS + i)));
     for guard in &guards {
         guard.insert_batch(&members);
+        while guard.is_open() {
+            thread::sleep(Duration::from_millis(10));
+        }
     }
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..args.rounds {

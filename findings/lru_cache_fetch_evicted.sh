@@ -4,9 +4,9 @@
 # `fetch` rejects with "evicted", although its `fetchMethod` resolves. One expects that a full cache
 # returns the value and does not keep it.
 #
-# Seen: with max 2, of four keys that are fetched at once, "a" and "b" reject with "evicted", "c" and
-# "d" resolve. All four loads resolved. One after another, all four keys resolve. With the option
-# `ignoreFetchAbort`, all four resolve at once too.
+# Seen: with max 2, of four keys that are fetched at once, "a" and "b" reject with "evicted", "c"
+# and "d" resolve. All four loads resolved. One after another, all four keys resolve. With the
+# option `ignoreFetchAbort`, all four resolve at once too.
 #
 # A user of membership filters meets it with a small cache behind a filter: a burst of new valid
 # keys passes the filter, and some of these requests fail although the store has answered them.

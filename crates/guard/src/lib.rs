@@ -88,7 +88,7 @@
 //!    | any | [`reopen`](Cache::reopen) | a rebuild that began later has ended, or `mark_ready` was called |
 //!    | one with a limit of keys | the first key that it refuses | the next rebuild has ended |
 //!    | a `SharedSet`, or a `SharedBloom` with `open_until_filled` | the start, and each loss of keys by the server | one process has inserted all keys of the store, and they have arrived here |
-//!    | a shared filter with `open_above_lag` | the beginning of a lag | it has caught up |
+//!    | a shared filter with `open_above_lag` | the start, and the beginning of a lag | it has caught up |
 //!
 //!    A rebuild does not open a cache: the old filter serves until the new one has all keys. The
 //!    same holds for the rebuild of a `SharedSet`.

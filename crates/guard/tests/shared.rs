@@ -456,6 +456,32 @@ fn a_guard_that_lags_twice_waits_for_the_pushes_of_others_again() {
     wait_until("the guard is closed", || !guard.is_open());
 }
 
+/// A process that starts as the server is back reaches it before one that waits for its next
+/// attempt, and has not pushed yet.
+#[cfg(unix)]
+#[test]
+fn a_guard_that_connects_after_a_lag_of_others_waits_for_their_pushes() {
+    let redis = server!();
+    let node = || {
+        let builder = often("ids").open_above_lag(Duration::from_secs(2));
+        let node = builder.connect(redis.client(), build(1000).unwrap());
+        CacheGuard::<u64, _>::new(node.unwrap())
+    };
+    let one = node();
+    wait_until("the guard is closed", || !one.is_open());
+    let frozen = redis.freeze();
+    wait_until("the guard is open", || one.is_open());
+    one.insert(&17);
+    // Its pauses have become longer.
+    let failures = one.filter().stats().failures + 4;
+    wait_until("an attempt has failed", || one.filter().stats().failures >= failures);
+    drop(frozen);
+    let new = node();
+    assert!(new.check(&17).is_some());
+    wait_until("the guard is closed", || !new.is_open());
+    assert!(new.check(&17).is_some() && new.check(&18).is_none());
+}
+
 /// While Redis is frozen, a client asks one process for a row that another one adds a moment later.
 /// Once the filter of the first has the key, its cache returns the row, whatever it remembered.
 #[cfg(unix)]

@@ -506,11 +506,11 @@ impl SharedBuilder {
     /// exchange is longer ago than `limit`. Never by default: without a limit, a guard turns away
     /// the keys that others insert while the server is away.
     ///
-    /// The guard opens and closes by itself. It closes once exchanges have succeeded for `limit`
-    /// without a failure, so that the other nodes can push first. A node with a limit exchanges at
-    /// least every quarter of the limit, and ends a round trip after half of it. [The
-    /// promise](self#before-a-store) needs the same limit at all nodes. Take some seconds: below, a
-    /// busy machine opens the guard.
+    /// The guard opens and closes by itself. It is open at the beginning. Then, and after a lag, it
+    /// closes once exchanges have succeeded for `limit` without a failure, so that the other nodes
+    /// can push first. A node with a limit exchanges at least every quarter of the limit, and ends
+    /// a round trip after half of it. [The promise](self#before-a-store) needs the same limit at
+    /// all nodes. Take some seconds: below, a busy machine opens the guard.
     ///
     /// The time is that of this machine's monotonic clock. [`SharedStats::is_lagging`] and
     /// [`SharedStats::lags`] show the state, and the thread logs a warning when a lag begins. A

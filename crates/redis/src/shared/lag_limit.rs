@@ -9,7 +9,8 @@
 //! that. Meanwhile the others push: an attempt that hangs ends within [`LagLimit::timeout`], and
 //! the next attempt begins after [`LagLimit::pause`]. Together these are three quarters of the
 //! limit. An exchange that fails meanwhile begins this time anew: the server may be away for the
-//! others too.
+//! others too. A node that connects lags in the same way, because the server may have been away
+//! before.
 //!
 //! # Memory ordering
 //!
@@ -81,7 +82,7 @@ impl LagLimit {
     }
 
     /// The node has the keys that were on the server at this time.
-    pub(super) fn begin(&self, current: Instant) {
+    fn begin(&self, current: Instant) {
         if let Some(limit) = self.limit {
             let until = self.nanoseconds(current).saturating_add(nanoseconds(limit));
             self.fresh_until.store(until.min(ALWAYS - 1), Ordering::Release);
