@@ -99,7 +99,7 @@ async function changed(make, before, isSet) {
 async function five(make, fails) {
     const store = new Store();
     const cache = make(store);
-    if (!fails && !cache.cancels) return "—";
+    if (!fails && !cache.cancels) return "-";
     store.rows.set(KEY, 1);
     store.fails = fails;
     const abort = new AbortController();
@@ -131,7 +131,7 @@ async function five(make, fails) {
 
 function heavy(make) {
     const cache = make(new Store());
-    if (!cache.held) return "—";
+    if (!cache.held) return "-";
     const others = [2, 3, 4, 5].map(String);
     for (const key of [KEY, ...others]) {
         cache.set(key, 10);

@@ -106,7 +106,7 @@ async def settle():
 
 async def changed(kind, before, is_set):
     if is_set and not kind.sets:
-        return "—"
+        return "-"
     store = kind.store()
     cache = kind(store)
     if before is not None:
@@ -128,7 +128,7 @@ async def changed(kind, before, is_set):
 
 async def five(kind, fails):
     if not (fails or kind.cancels):
-        return "—"
+        return "-"
     store = kind.store()
     cache = kind(store)
     store.rows[KEY], store.fails = 1, fails
@@ -153,7 +153,7 @@ async def five(kind, fails):
 
 def heavy(kind):
     if kind.held is None:
-        return "—"
+        return "-"
     cache = kind(kind.store())
     others = range(KEY + 1, KEY + 5)
     for key in [KEY, *others]:
