@@ -19,7 +19,7 @@ const fn hash(bucket: u64, fingerprint: u64) -> u64 {
     let high = ((fingerprint - 1) << 32) / 65_535 + 1;
     let mut low = 0;
     loop {
-        let hash = products::hash_of_product(high << 32 | low);
+        let hash = products::hash_of_fingerprint_product(high << 32 | low);
         if products::block(hash, BUCKETS as usize) as u64 == bucket {
             return hash;
         }

@@ -4,7 +4,7 @@
 use super::contract;
 use lanebloom::traits::{Encode, Stored};
 use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
-use lanebloom_tests::{block, hash_of_product, number, products, with_field};
+use lanebloom_tests::{block, fingerprint_product, hash_of_fingerprint_product, number, with_field};
 
 const HEADER: usize = 128;
 const TRAILER: usize = 64;
@@ -525,7 +525,7 @@ fn every_bit_of_no_slot_is_an_error() {
         let mut filter: CuckooFilter = read(&with_field(&bytes, HEADER, &words)).unwrap();
         assert_eq!((filter.len(), filter.fill_ratio()), (filter.slots(), 1.0));
         assert!(filter.insert_hash(1).unwrap_err().is_full());
-        let hash = hash_of_product(u64::MAX);
+        let hash = hash_of_fingerprint_product(u64::MAX);
         assert!(filter.contains_hash(hash) && filter.remove_hash(hash) && filter.insert_hash(hash).is_ok());
         filter.clear();
         assert!(filter.is_empty());
@@ -600,7 +600,7 @@ fn two_cells_of_a_key_are_an_error() {
             // With another remainder it is another key.
             let other: u16 = 1 << 14 | (remainder ^ 1);
             let filter: DLeftFilter = read(&with_field(&bytes, HEADER + 2 * second, &other.to_le_bytes())).unwrap();
-            let count = |remainder: u16| filter.count_hash(hash_of_product(u64::from(remainder) << 50));
+            let count = |remainder: u16| filter.count_hash(hash_of_fingerprint_product(u64::from(remainder) << 50));
             assert_eq!((count(remainder), count(remainder ^ 1)), (usize::from(counts[0]), 1));
         }
     }
@@ -613,7 +613,7 @@ fn two_cells_of_a_key_are_an_error() {
     let hash = number(77);
     filter.insert_hash(hash).unwrap();
     let bytes = filter.to_bytes();
-    let cell = ((products(hash)[1] >> 50) as u16 | 1 << 14).to_le_bytes();
+    let cell = ((fingerprint_product(hash) >> 50) as u16 | 1 << 14).to_le_bytes();
     let mut tables = Vec::new();
     let at = (HEADER..bytes.len())
         .step_by(2)
@@ -630,7 +630,7 @@ fn two_cells_of_a_key_are_an_error() {
             Ok(same) => assert_eq!((same.len(), same.count_hash(hash)), (2, 1)),
             Err(text) => {
                 let first = block(hash, buckets);
-                let remainder = products(hash)[1] >> 50;
+                let remainder = fingerprint_product(hash) >> 50;
                 assert_eq!(
                     text,
                     format!(

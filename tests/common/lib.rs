@@ -7,7 +7,7 @@ mod number;
 mod products;
 
 pub use number::number;
-pub use products::{block, hash_of_place, hash_of_product, products};
+pub use products::{block, fingerprint_product, hash_of_fingerprint_product, hash_of_place, hash_of_product, products};
 
 use lanebloom::bloom::Bloom;
 use lanebloom::internal::instruction_sets;

@@ -7,10 +7,22 @@ const BLOCK: u64 = 0x45e1_0f8c_ad1e_3257;
 const PATTERN: u64 = 0x28b6_4b9e_11e7_f457;
 
 /// The product that determines the block or the bucket of a hash, and the product that determines
-/// its pattern, fingerprint or remainder.
+/// its pattern.
 pub const fn products(hash: u64) -> [u64; 2] {
     let place = hash.wrapping_mul(BLOCK);
     [place, (place ^ place >> 32).wrapping_mul(PATTERN)]
+}
+
+/// The product that determines the fingerprint or the remainder of a hash.
+pub const fn fingerprint_product(hash: u64) -> u64 {
+    let place = hash.wrapping_mul(BLOCK);
+    (place ^ place >> 28).wrapping_mul(PATTERN)
+}
+
+/// The hash of which [`fingerprint_product`] is this.
+pub const fn hash_of_fingerprint_product(product: u64) -> u64 {
+    let folded = product.wrapping_mul(inverse(PATTERN));
+    hash_of_place(folded ^ folded >> 28 ^ folded >> 56)
 }
 
 /// The block of a hash, or its bucket.

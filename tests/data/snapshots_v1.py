@@ -94,6 +94,11 @@ def place(h, places):
     return (h * BLOCK & M) * places >> 64
 
 
+def fingerprint_product(h):
+    x = h * BLOCK & M
+    return (x ^ x >> 28) * PATTERN & M
+
+
 def folded(h):
     x = h * BLOCK & M
     return x ^ x >> 32
@@ -234,7 +239,7 @@ class Cuckoo(Buckets):
 
     def places(self, key):
         h = self.function(key)
-        tag = ((folded(h) * PATTERN & M) >> 32) * (2**self.bits - 1) // 2**32 + 1
+        tag = (fingerprint_product(h) >> 32) * (2**self.bits - 1) // 2**32 + 1
         first = place(h, self.buckets)
         z = tag * 0xBF58476D1CE4E5B9 & M
         z = (z ^ z >> 32) * 0x94D049BB133111EB & M
@@ -267,7 +272,7 @@ class DLeft(Buckets):
 
     def places(self, key):
         h = self.function(key)
-        remainder, first = (folded(h) * PATTERN & M) >> 50, place(h, self.buckets)
+        remainder, first = fingerprint_product(h) >> 50, place(h, self.buckets)
         z = (remainder + 1) * 0xBF58476D1CE4E5B9 & M
         z = (z ^ z >> 32) * 0x94D049BB133111EB & M
         z ^= z >> 31

@@ -3,7 +3,7 @@
 
 use crate::{Step, measure_slots, steps};
 use lanebloom::cuckoo::{Builder, CuckooFilter};
-use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hash_of_product, number, together};
+use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hash_of_fingerprint_product, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -49,7 +49,7 @@ fn all_hashes() -> impl Iterator<Item = u64> {
 
 /// The highest bits of the second product are the fingerprint. The bucket is one of 8.
 fn hash_of(fingerprint: u64, rest: u64) -> u64 {
-    hash_of_product(fingerprint << 62 | rest)
+    hash_of_fingerprint_product(fingerprint << 62 | rest)
 }
 
 /// Without a rate, the fingerprints are the longest that a budget has room for.

@@ -3,7 +3,7 @@
 
 use crate::{Step, measure_slots, steps};
 use lanebloom::DLeftFilter;
-use lanebloom_tests::{STRESS_KEYS, hash_of_product, number, products, together};
+use lanebloom_tests::{STRESS_KEYS, fingerprint_product, hash_of_fingerprint_product, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ fn any_hash() -> impl Strategy<Value = u64> + Clone {
 }
 
 fn hash_of_remainder(remainder: u64, rest: u64) -> u64 {
-    hash_of_product(remainder << 50 | rest)
+    hash_of_fingerprint_product(remainder << 50 | rest)
 }
 
 fn remainder(hash: u64) -> u64 {
-    products(hash)[1] >> 50
+    fingerprint_product(hash) >> 50
 }
 
 /// The specification of the filter: a count of 1 to 3 for each of at most 32 remainders.

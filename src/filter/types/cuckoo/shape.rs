@@ -11,7 +11,7 @@
 //! two buckets. Each of them is the same with a chance of `1 / (2^fingerprint_bits - 1)`. So all of
 //! them differ with the chance `exp(-2 * slots * load / (2^fingerprint_bits - 1))`.
 
-use crate::geometry::pattern::product;
+use crate::geometry::pattern::fingerprint_product;
 
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl BucketShape {
     /// The fingerprint of a hash: from its second product. The bucket comes from the first one.
     #[inline(always)]
     pub(crate) fn fingerprint(self, hash: u64) -> u64 {
-        (((product(hash) >> 32) * self.fingerprints()) >> 32) + 1
+        (((fingerprint_product(hash) >> 32) * self.fingerprints()) >> 32) + 1
     }
 
     /// The fingerprint, copied to every slot.

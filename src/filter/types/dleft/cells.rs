@@ -34,7 +34,7 @@ use crate::codec::Kind;
 use crate::error::{InsertErrorKind, SnapshotErrorKind};
 use crate::filter::parts::slots::{Refused, Slots};
 use crate::filter::parts::stripes::Stripes;
-use crate::geometry::pattern::{block, product, scale};
+use crate::geometry::pattern::{block, fingerprint_product, scale};
 use crate::kernel::plan::TILE;
 use crate::words::bits::Hint;
 use crate::words::chunks::as_chunks;
@@ -345,7 +345,10 @@ impl Slots for DLeftTable {
 
     #[inline(always)]
     fn address(&self, hash: u64) -> DLeftAddress {
-        self.address_at(block(hash, self.buckets), product(hash) >> (64 - REMAINDER_BITS))
+        self.address_at(
+            block(hash, self.buckets),
+            fingerprint_product(hash) >> (64 - REMAINDER_BITS),
+        )
     }
 
     #[inline(always)]
