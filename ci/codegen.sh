@@ -76,8 +76,7 @@ kernels='
     kernel::x86_64::avx2::contains_hashes   | 8 | ymm vpmuludq vpshufb    | vmovmskp|prefetch
     kernel::x86_64::avx2::insert_hashes     | 8 | ymm vpmuludq lock       | vpmuludq
     kernel::x86_64::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
-    kernel::x86_64::hash_avx2::murmur3_short   | 1 | ymm vpmuludq          | vpmuludq
-    kernel::x86_64::hash_avx2::murmur3_below_16 | 2 | ymm vpmuludq imul    | imul
+    kernel::x86_64::hash_avx2::murmur3_short   | 1 | ymm vpmuludq imul     | vpmuludq
     kernel::x86_64::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
     kernel::x86_64::avx2::contains          | 4 | ymm vpshufb vptest      |
     kernel::x86_64::avx2::contains_two      | 3 | ymm vpshufb vptest      |

@@ -23,6 +23,7 @@
 //!
 //! - `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
 //! - `plan.rs` says what a batch takes, and what is fastest on which CPU.
+//! - `hash_lanes.rs` hashes several keys at once, for the vectors of any instruction set.
 //! - `pipeline.rs` has the loop of a batch for vectors, `tiles.rs` the one for all else, and
 //!   `two_lines.rs` does everything twice for keys with two lines.
 //! - A file for each instruction set. They are twins: the same names, the same signatures.
@@ -72,6 +73,8 @@ mod call;
 mod dispatch;
 pub(crate) mod fuse;
 pub(crate) mod hash;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
+mod hash_lanes;
 mod isa;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 mod pipeline;

@@ -64,10 +64,7 @@ impl Murmur3Sink {
     }
 
     /// Continues after `len` bytes: a kernel's state, and the last `len % 16` bytes, zero above.
-    #[cfg(all(
-        any(target_arch = "aarch64", all(target_arch = "x86_64", lanebloom_rust_1_89)),
-        not(lanebloom_loom)
-    ))]
+    #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
     #[inline(always)]
     pub(crate) fn resume([h1, h2]: [u64; 2], tail: u128, len: u64) -> Self {
         Self { h1, h2, tail, len }

@@ -7,117 +7,75 @@
 
 use super::avx512::{load, store};
 use crate::funnel::Sink;
-use crate::hash::murmur3::{C1, C2, FMIX, Murmur3Sink};
+use crate::hash::murmur3::Murmur3Sink;
 use crate::hash::siphash;
+use crate::kernel::hash_lanes::{
+    self, Lanes, begin, in_scalar_code, murmur3_finish, murmur3_go_on, murmur3_mix, siphash13_finish, siphash13_mix,
+};
 use crate::kernel::plan::GROUP;
 use core::arch::x86_64::*;
 
-/// The states of eight hashes, word by word.
-type State<const N: usize> = [__m512i; N];
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn begin<const N: usize>(start: &[u64; N]) -> State<N> {
-    let mut state = [_mm512_setzero_si512(); N];
-    for i in 0..N {
-        state[i] = _mm512_set1_epi64(start[i] as i64);
-    }
-    state
-}
-
-// ---- Keys of up to 16 bytes, all of one width ----
-
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn murmur3_short(start: &[u64; 2], width: usize, keys: &mut [u64], high: &[u64]) {
-    let state = begin(start);
-    let len = _mm512_set1_epi64(width as i64);
-    if width <= 8 {
-        each_group(keys, |_, k1| {
-            murmur3_finish([_mm512_xor_si512(state[0], mix_k1(k1)), state[1]], len)
-        });
-    } else if width < 16 {
-        each_group(keys, |at, k1| {
-            murmur3_finish(murmur3_mix(state, k1, load_at(high, at)), len)
-        });
-    } else {
-        each_group(keys, |at, k1| {
-            let mixed = murmur3_mix(state, k1, load_at(high, at));
-            murmur3_finish(murmur3_go_on(state, mixed), len)
-        });
+    // SAFETY: this function has the features.
+    unsafe {
+        match width {
+            0..=8 => hash_lanes::murmur3_short::<__m512i, 8, 1, 8>(start, width, keys, high),
+            9..16 => hash_lanes::murmur3_short::<__m512i, 8, 1, 15>(start, width, keys, high),
+            _ => hash_lanes::murmur3_short::<__m512i, 8, 1, 16>(start, width, keys, high),
+        }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn siphash13_short(start: &[u64; 4], width: usize, keys: &mut [u64], high: &[u64]) {
-    let state = begin(start);
-    let end = _mm512_set1_epi64((width as i64) << 56);
-    if width < 8 {
-        each_group(keys, |_, low| {
-            siphash13_finish(siphash13_mix(state, _mm512_or_si512(low, end)))
-        });
-    } else {
-        each_group(keys, |at, low| {
-            let mut state = siphash13_mix(state, low);
-            let mut last = end;
-            if width > 8 {
-                let high = load_at(high, at);
-                if width < 16 {
-                    last = _mm512_or_si512(high, end);
-                } else {
-                    state = siphash13_mix(state, high);
-                }
-            }
-            siphash13_finish(siphash13_mix(state, last))
-        });
+    // SAFETY: as above.
+    unsafe { hash_lanes::siphash13_short::<__m512i>(start, width, keys, high) };
+}
+
+// SAFETY: a vector of 512 bits is any eight numbers.
+#[expect(unsafe_op_in_unsafe_fn, reason = "its functions need the features, and say so once")]
+unsafe impl Lanes for __m512i {
+    const LANES: usize = GROUP;
+
+    #[inline(always)]
+    unsafe fn all(number: u64) -> Self {
+        _mm512_set1_epi64(number as i64)
     }
-}
 
-/// Replaces the keys, eight at a time, by what `hash` makes of them and of where they begin.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-#[inline]
-fn each_group(keys: &mut [u64], hash: impl Fn(usize, __m512i) -> __m512i) {
-    for at in (0..keys.len()).step_by(GROUP) {
-        let hashes = hash(at, load_at(keys, at));
-        store_some(hashes, &mut keys[at..]);
+    #[inline(always)]
+    unsafe fn set([a, b, c, d, e, f, g, h]: [u64; GROUP]) -> Self {
+        let two = |a, b| _mm_set_epi64x(b as i64, a as i64);
+        let (low, high) = (
+            _mm256_set_m128i(two(c, d), two(a, b)),
+            _mm256_set_m128i(two(g, h), two(e, f)),
+        );
+        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
     }
-}
 
-/// The eight numbers from `at` on; 0 for missing ones.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn load_at(numbers: &[u64], at: usize) -> __m512i {
-    match numbers[at..].first_chunk() {
-        Some(eight) => load(eight),
-        // The caller has just written them. A vector load that spans several stores would wait
-        // until the last of them is in the cache.
-        None => gather(|i| numbers.get(at + i).copied().unwrap_or(0)),
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        _mm512_add_epi64(self, other)
     }
-}
 
-/// The numbers 0 to 7, each by a load of its own if it comes from memory.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn gather(number: impl Fn(usize) -> u64) -> __m512i {
-    let scalar = |i| {
-        let mut number = number(i);
-        // SAFETY: it does nothing. (The compiler would join the loads.)
-        unsafe { core::arch::asm!("/* {} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags)) };
-        number as i64
-    };
-    let two = |i| _mm_set_epi64x(scalar(i + 1), scalar(i));
-    let four = |i| _mm256_set_m128i(two(i + 2), two(i));
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(four(0)), four(4))
-}
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        _mm512_xor_si512(self, other)
+    }
 
-/// Writes as many as there are places, at most eight. (Without masks: loads that follow would wait
-/// for a masked store.)
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn store_some(vector: __m512i, numbers: &mut [u64]) {
-    let all = store(vector);
-    match numbers.first_chunk_mut() {
-        Some(eight) => *eight = all,
-        None => numbers.iter_mut().zip(all).for_each(|(to, number)| *to = number),
+    #[inline(always)]
+    unsafe fn multiply(self, by: u64) -> Self {
+        _mm512_mullo_epi64(self, Self::all(by))
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<const UP: i32, const DOWN: i32>(self) -> Self {
+        _mm512_rol_epi64::<UP>(self)
+    }
+
+    #[inline(always)]
+    unsafe fn xor_shifted_33(self) -> Self {
+        _mm512_xor_si512(self, _mm512_srli_epi64::<33>(self))
     }
 }
 
@@ -125,55 +83,62 @@ fn store_some(vector: __m512i, numbers: &mut [u64]) {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn murmur3_slices(start: &[u64; 2], keys: &[[&[u8]; GROUP]], out: &mut [u64]) {
-    each_slices::<2, 0>(
-        start,
-        keys,
-        out,
-        |state, k1, k2| murmur3_go_on(state, murmur3_mix(state, k1, k2)),
-        |state, k1, k2, at, len| {
-            let mixed = murmur3_mix(*state, k1, k2);
-            let next = murmur3_go_on(*state, mixed);
-            // The others end within these bytes, or have ended: zeros have left them as they were.
-            let on = _mm512_cmpge_epu64_mask(len, _mm512_set1_epi64(at as i64 + 16));
-            for i in 0..2 {
-                state[i] = _mm512_mask_mov_epi64(mixed[i], on, next[i]);
-            }
-        },
-        |state, len| murmur3_finish(state, len),
-        |state, at, rest| {
-            let mut sink = Murmur3Sink::resume(state, 0, at as u64);
-            sink.put(rest);
-            sink.finish128().0
-        },
-    );
+    // SAFETY: this function has the features.
+    unsafe {
+        each_slices::<2, 0>(
+            start,
+            keys,
+            out,
+            |state, k1, k2| murmur3_go_on(state, murmur3_mix(state, k1, k2)),
+            |state, k1, k2, at, len| {
+                let mixed = murmur3_mix(*state, k1, k2);
+                let next = murmur3_go_on(*state, mixed);
+                // The others end within these bytes, or have ended: zeros have left them as they
+                // were.
+                let on = longer(len, at + 15);
+                for i in 0..2 {
+                    state[i] = _mm512_mask_mov_epi64(mixed[i], on, next[i]);
+                }
+            },
+            |state, len| murmur3_finish(state, len),
+            |state, at, rest| {
+                let mut sink = Murmur3Sink::resume(state, 0, at as u64);
+                sink.put(rest);
+                sink.finish128().0
+            },
+        );
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn siphash13_slices(start: &[u64; 4], keys: &[[&[u8]; GROUP]], out: &mut [u64]) {
-    each_slices::<4, 1>(
-        start,
-        keys,
-        out,
-        |state, low, high| siphash13_mix(siphash13_mix(state, low), high),
-        |state, low, high, at, len| {
-            let last = _mm512_srli_epi64::<3>(len);
-            for (i, word) in [low, high].into_iter().enumerate() {
-                let this = _mm512_set1_epi64((at / 8 + i) as i64);
-                let on = _mm512_cmpge_epu64_mask(last, this);
-                if on == 0 {
-                    return;
+    // SAFETY: this function has the features.
+    unsafe {
+        each_slices::<4, 1>(
+            start,
+            keys,
+            out,
+            |state, low, high| siphash13_mix(siphash13_mix(state, low), high),
+            |state, low, high, at, len| {
+                let last = _mm512_srli_epi64::<3>(len);
+                for (i, word) in [low, high].into_iter().enumerate() {
+                    let this = _mm512_set1_epi64((at / 8 + i) as i64);
+                    let on = _mm512_cmpge_epu64_mask(last, this);
+                    if on == 0 {
+                        return;
+                    }
+                    let ends = _mm512_cmpeq_epi64_mask(last, this);
+                    let word = _mm512_mask_or_epi64(word, ends, word, _mm512_slli_epi64::<56>(len));
+                    let next = siphash13_mix(*state, word);
+                    for i in 0..4 {
+                        state[i] = _mm512_mask_mov_epi64(state[i], on, next[i]);
+                    }
                 }
-                let ends = _mm512_cmpeq_epi64_mask(last, this);
-                let word = _mm512_mask_or_epi64(word, ends, word, _mm512_slli_epi64::<56>(len));
-                let next = siphash13_mix(*state, word);
-                for i in 0..4 {
-                    state[i] = _mm512_mask_mov_epi64(state[i], on, next[i]);
-                }
-            }
-        },
-        |state, _| siphash13_finish(state),
-        |state, at, rest| siphash::State(state).slice(at, rest),
-    );
+            },
+            |state, _| siphash13_finish(state),
+            |state, at, rest| siphash::State(state).slice(at, rest),
+        );
+    }
 }
 
 /// Hashes keys of any length by a function of `N` words.
@@ -189,18 +154,21 @@ fn each_slices<const N: usize, const PADDING: usize>(
     start: &[u64; N],
     keys: &[[&[u8]; GROUP]],
     out: &mut [u64],
-    chunk: impl Fn(State<N>, __m512i, __m512i) -> State<N>,
-    last: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
-    finish: impl Fn(State<N>, __m512i) -> __m512i,
+    chunk: impl Fn([__m512i; N], __m512i, __m512i) -> [__m512i; N],
+    last: impl Fn(&mut [__m512i; N], __m512i, __m512i, usize, __m512i),
+    finish: impl Fn([__m512i; N], __m512i) -> __m512i,
     alone: impl Fn([u64; N], usize, &[u8]) -> u64,
 ) {
     for (keys, out) in keys.iter().zip(out.chunks_mut(GROUP)) {
-        let len = gather(|i| keys[i].len() as u64);
+        let len = core::array::from_fn(|i| in_scalar_code(keys[i].len() as u64));
+        // SAFETY: this function has the features.
+        let len = unsafe { __m512i::set(len) };
         // Less one, so that no bytes are too many as well.
         let most = _mm512_set1_epi64((BLOCK - PADDING) as i64);
         let less_one = _mm512_sub_epi64(len, _mm512_set1_epi64(1));
         let hashes = if _mm512_cmpge_epu64_mask(less_one, most) == 0 {
-            let mut state = begin(start);
+            // SAFETY: this function has the features.
+            let mut state = unsafe { begin(start) };
             let place = |i: usize| (keys[i].as_ptr(), _bzhi_u64(u64::MAX, keys[i].len() as u32));
             // SAFETY: a key has the bytes that its length says, at most a block.
             unsafe { hash_block::<N, PADDING>(&mut state, place, 0, len, &last) };
@@ -208,7 +176,8 @@ fn each_slices<const N: usize, const PADDING: usize>(
         } else {
             hash_blocks::<N, PADDING>(start, keys, len, &chunk, &last, &finish, &alone)
         };
-        store_some(hashes, out);
+        // SAFETY: this function has the features.
+        unsafe { hashes.store(out) };
     }
 }
 
@@ -230,11 +199,11 @@ const BLOCK: usize = 64;
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 unsafe fn hash_block<const N: usize, const PADDING: usize>(
-    state: &mut State<N>,
+    state: &mut [__m512i; N],
     place: impl Fn(usize) -> (*const u8, u64),
     at: usize,
     len: __m512i,
-    last: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
+    last: impl Fn(&mut [__m512i; N], __m512i, __m512i, usize, __m512i),
 ) {
     let longer = |at: usize| longer(len, at - PADDING);
     let words = if longer(at + 32) != 0 {
@@ -279,12 +248,13 @@ fn hash_blocks<const N: usize, const PADDING: usize>(
     start: &[u64; N],
     keys: &[&[u8]; GROUP],
     len: __m512i,
-    chunk: impl Fn(State<N>, __m512i, __m512i) -> State<N>,
-    last: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
-    finish: impl Fn(State<N>, __m512i) -> __m512i,
+    chunk: impl Fn([__m512i; N], __m512i, __m512i) -> [__m512i; N],
+    last: impl Fn(&mut [__m512i; N], __m512i, __m512i, usize, __m512i),
+    finish: impl Fn([__m512i; N], __m512i) -> __m512i,
     alone: impl Fn([u64; N], usize, &[u8]) -> u64,
 ) -> __m512i {
-    let mut state = begin(start);
+    // SAFETY: this function has the features.
+    let mut state = unsafe { begin(start) };
     let shortest = keys.iter().fold(usize::MAX, |least, key| least.min(key.len()));
     for at in (0..shortest / 16).map(|chunk| 16 * chunk) {
         // SAFETY: all keys have these bytes.
@@ -388,101 +358,4 @@ fn transpose_2(quarter: impl Fn(usize) -> __m128i) -> Words {
     words[0] = _mm512_unpacklo_epi64(even, odd);
     words[1] = _mm512_unpackhi_epi64(even, odd);
     words
-}
-
-// ---- Murmur3 x64_128; murmur3.rs is the specification ----
-
-/// The first step for 16 bytes, and the only one for the bytes after the last 16. Zeros change
-/// nothing.
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn murmur3_mix([h1, h2]: State<2>, k1: __m512i, k2: __m512i) -> State<2> {
-    [_mm512_xor_si512(h1, mix_k1(k1)), _mm512_xor_si512(h2, mix_k2(k2))]
-}
-
-/// The second step for 16 bytes, from the state before and after the first.
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn murmur3_go_on([_, before]: State<2>, [h1, h2]: State<2>) -> State<2> {
-    let h1 = _mm512_add_epi64(_mm512_rol_epi64::<27>(h1), before);
-    let h1 = _mm512_add_epi64(times_5(h1), _mm512_set1_epi64(0x52dc_e729));
-    let h2 = _mm512_add_epi64(_mm512_rol_epi64::<31>(h2), h1);
-    let h2 = _mm512_add_epi64(times_5(h2), _mm512_set1_epi64(0x3849_5ab5));
-    [h1, h2]
-}
-
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn murmur3_finish([h1, h2]: State<2>, len: __m512i) -> __m512i {
-    let h2 = _mm512_xor_si512(h2, len);
-    let h1 = _mm512_add_epi64(_mm512_xor_si512(h1, len), h2);
-    let h2 = _mm512_add_epi64(h2, h1);
-    _mm512_add_epi64(fmix(h1), fmix(h2))
-}
-
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn mix_k1(k1: __m512i) -> __m512i {
-    multiply(_mm512_rol_epi64::<31>(multiply(k1, C1)), C2)
-}
-
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn mix_k2(k2: __m512i) -> __m512i {
-    multiply(_mm512_rol_epi64::<33>(multiply(k2, C2)), C1)
-}
-
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn fmix(k: __m512i) -> __m512i {
-    let k = multiply(_mm512_xor_si512(k, _mm512_srli_epi64::<33>(k)), FMIX[0]);
-    let k = multiply(_mm512_xor_si512(k, _mm512_srli_epi64::<33>(k)), FMIX[1]);
-    _mm512_xor_si512(k, _mm512_srli_epi64::<33>(k))
-}
-
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn multiply(vector: __m512i, by: u64) -> __m512i {
-    _mm512_mullo_epi64(vector, _mm512_set1_epi64(by as i64))
-}
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn times_5(vector: __m512i) -> __m512i {
-    _mm512_add_epi64(vector, _mm512_slli_epi64::<2>(vector))
-}
-
-// ---- SipHash-1-3; siphash.rs is the specification ----
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn siphash13_round([v0, v1, v2, v3]: State<4>) -> State<4> {
-    let (v0, v2) = (_mm512_add_epi64(v0, v1), _mm512_add_epi64(v2, v3));
-    let v1 = _mm512_xor_si512(_mm512_rol_epi64::<13>(v1), v0);
-    let v3 = _mm512_xor_si512(_mm512_rol_epi64::<16>(v3), v2);
-    let v0 = _mm512_add_epi64(_mm512_rol_epi64::<32>(v0), v3);
-    let v2 = _mm512_add_epi64(v2, v1);
-    let v1 = _mm512_xor_si512(_mm512_rol_epi64::<17>(v1), v2);
-    let v3 = _mm512_xor_si512(_mm512_rol_epi64::<21>(v3), v0);
-    [v0, v1, _mm512_rol_epi64::<32>(v2), v3]
-}
-
-/// Takes eight bytes of each key.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn siphash13_mix([v0, v1, v2, v3]: State<4>, word: __m512i) -> State<4> {
-    let [v0, v1, v2, v3] = siphash13_round([v0, v1, v2, _mm512_xor_si512(v3, word)]);
-    [_mm512_xor_si512(v0, word), v1, v2, v3]
-}
-
-/// The hash, after the word with the length.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn siphash13_finish([v0, v1, v2, v3]: State<4>) -> __m512i {
-    let mut state = [v0, v1, _mm512_xor_si512(v2, _mm512_set1_epi64(siphash::END as i64)), v3];
-    for _ in 0..3 {
-        state = siphash13_round(state);
-    }
-    let [v0, v1, v2, v3] = state;
-    _mm512_xor_si512(_mm512_xor_si512(v0, v1), _mm512_xor_si512(v2, v3))
 }
