@@ -19,7 +19,7 @@
 use crate::hash::murmur3::{self, C1, C2, FMIX};
 use crate::hash::siphash;
 use crate::kernel::plan::GROUP;
-use crate::words::chunks::as_chunks_mut;
+use crate::words::chunks::{as_chunks, as_chunks_mut};
 use core::arch::asm;
 
 /// Numbers of 64 bits, one for each key, in one vector or several.
@@ -64,7 +64,12 @@ pub(super) unsafe trait Lanes: Copy {
         let mut all = [0; GROUP];
         // SAFETY: as above: there are at least as many.
         unsafe { all.as_mut_ptr().cast::<Self>().write_unaligned(self) };
-        numbers.iter_mut().zip(all).for_each(|(to, number)| *to = number);
+        // (Each by itself: the compiler would make a call of `memcpy` of a shorter loop.)
+        for (i, number) in all.into_iter().enumerate() {
+            if let Some(to) = numbers.get_mut(i) {
+                *to = number;
+            }
+        }
     }
 
     unsafe fn add(self, other: Self) -> Self;
@@ -99,20 +104,21 @@ pub(super) unsafe fn murmur3_short<V: Lanes, const KEYS: usize, const LEAST: usi
     start: &[u64; 2],
     width: usize,
     keys: &mut [u64],
-    mut high: &[u64],
+    high: &[u64],
 ) {
     // (The caller has just written both words. One load of 16 bytes would wait until they are in
     // the cache.)
     let state = begin(&start.map(in_scalar_code));
     let (groups, rest) = as_chunks_mut::<KEYS, _>(keys);
-    for group in groups {
-        let here;
-        (here, high) = high.split_at(if MOST > 8 { KEYS } else { 0 });
+    let (highs, high) = as_chunks::<KEYS, _>(high);
+    for (i, group) in groups.iter_mut().enumerate() {
+        // (No index: its panic would be a call in the loop.)
+        let here = highs.get(i).unwrap_or(&[0; KEYS]);
         // First: after the vector, keys of 12 bytes would take up to 1.6 times as long by NEON,
         // since the compiler keeps this order.
         let mut hashes = *group;
         for i in V::LANES..KEYS {
-            hashes[i] = murmur3_one::<MOST>(start, width, group[i], here, i);
+            hashes[i] = murmur3_one::<MOST>(start, width, group[i], here[i]);
         }
         murmur3_group::<V, MOST>(state, width, &mut group[..V::LANES], here);
         group[V::LANES..].copy_from_slice(&hashes[V::LANES..]);
@@ -124,7 +130,8 @@ pub(super) unsafe fn murmur3_short<V: Lanes, const KEYS: usize, const LEAST: usi
     };
     let (vector, scalar) = rest.split_at_mut(lanes);
     for (i, key) in scalar.iter_mut().enumerate() {
-        *key = murmur3_one::<MOST>(start, width, *key, high, lanes + i);
+        let high = high.get(lanes + i).copied().unwrap_or(0);
+        *key = murmur3_one::<MOST>(start, width, *key, high);
     }
     if lanes > 0 {
         murmur3_group::<V, MOST>(state, width, vector, high);
@@ -133,11 +140,11 @@ pub(super) unsafe fn murmur3_short<V: Lanes, const KEYS: usize, const LEAST: usi
 
 /// The hash of one key in scalar code.
 #[inline(always)]
-fn murmur3_one<const MOST: usize>(start: &[u64; 2], width: usize, low: u64, high: &[u64], i: usize) -> u64 {
+fn murmur3_one<const MOST: usize>(start: &[u64; 2], width: usize, low: u64, high: u64) -> u64 {
     let [mut h1, mut h2] = start.map(|word| word ^ width as u64);
     h1 ^= murmur3::mix_k1(in_scalar_code(low));
     if MOST > 8 {
-        h2 ^= murmur3::mix_k2(in_scalar_code(high[i]));
+        h2 ^= murmur3::mix_k2(in_scalar_code(high));
     }
     h1 = h1.wrapping_add(h2);
     h2 = in_scalar_code(h2.wrapping_add(h1));
