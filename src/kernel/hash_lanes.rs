@@ -154,10 +154,11 @@ fn murmur3_one<const MOST: usize>(start: &[u64; 2], width: usize, low: u64, high
 /// Hashes the keys of a vector.
 #[inline(always)]
 unsafe fn murmur3_group<V: Lanes, const MOST: usize>(state: [V; 2], width: usize, keys: &mut [u64], high: &[u64]) {
-    let mut next = [state[0].xor(mix_k1(V::load(keys))), state[1]];
-    if MOST > 8 {
-        next[1] = next[1].xor(mix_k2(V::load(high)));
-    }
+    let mut next = if MOST > 8 {
+        murmur3_mix(state, V::load(keys), V::load(high))
+    } else {
+        [state[0].xor(mix_k1(V::load(keys))), state[1]]
+    };
     if MOST == 16 {
         next = murmur3_go_on(state, next);
     }
