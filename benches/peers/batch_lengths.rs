@@ -1,6 +1,6 @@
 //! Batches of several lengths beside single calls, to see from which length on a batch wins.
 
-use crate::contestants::{BATCH, Ours, count};
+use crate::contestants::{Calls, BATCH, Ours, count};
 use crate::features::{Library, features};
 use crate::{Args, Lookups, fill, missing};
 use lanebloom::ConcurrentBloom;
@@ -28,7 +28,7 @@ type Batches<'a> = dyn Fn(&[u64], usize) -> usize + Sync + 'a;
 type Times = (f64, [(f64, f64); LENGTHS.len()]);
 
 pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
-    let ours = |hashed| Ours::new(bytes, args.rate, hashed, args.level(), false).filter;
+    let ours = |hashed| Ours::new(bytes, args.rate, hashed, args.level(), Calls::Single).filter;
     let (hashes, keys) = (ours(true), ours(false));
     let n = hashes.expected_keys();
     fill(n, |all| _ = hashes.insert_hashes(all));

@@ -38,12 +38,20 @@ pub(crate) struct Ours {
     pub(crate) filter: ConcurrentBloom,
     pub(crate) hashed: bool,
     pub(crate) isa: Isa,
-    /// In batches; otherwise by single calls.
-    pub(crate) batch: bool,
+    pub(crate) calls: Calls,
+}
+
+/// The calls by which one of our filters is asked.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Calls {
+    Single,
+    /// Single calls in a loop that is compiled for the CPU.
+    Inlined,
+    Batch,
 }
 
 impl Ours {
-    pub(crate) fn new(bytes: usize, rate: f64, hashed: bool, isa: Isa, batch: bool) -> Self {
+    pub(crate) fn new(bytes: usize, rate: f64, hashed: bool, isa: Isa, calls: Calls) -> Self {
         let filter = ConcurrentBloom::builder()
             .memory_budget(bytes)
             .false_positive_rate(rate)
@@ -54,32 +62,40 @@ impl Ours {
             filter,
             hashed,
             isa,
-            batch,
+            calls,
         }
     }
 }
 
 impl Peer for Ours {
     fn name(&self) -> String {
-        let calls = if self.batch { "batch" } else { "single calls" };
+        let calls = match self.calls {
+            Calls::Single => "single calls",
+            Calls::Inlined => "single calls, inlined",
+            Calls::Batch => "batch",
+        };
         format!("lanebloom, {calls}, {}", self.isa)
     }
     fn library(&self) -> Option<Library> {
         Some(Library::Lanebloom)
     }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
-        Some(match (self.hashed, self.batch) {
-            (true, false) => count(keys, |hash| self.filter.insert_hash(hash)),
-            (false, false) => count(keys, |key| self.filter.insert(&key)),
-            (true, true) => keys.chunks(BATCH).map(|hashes| self.filter.insert_hashes(hashes)).sum(),
-            (false, true) => keys.chunks(BATCH).map(|keys| self.filter.insert_batch(keys)).sum(),
+        Some(match (self.hashed, self.calls) {
+            (true, Calls::Single) => count(keys, |hash| self.filter.insert_hash(hash)),
+            (false, Calls::Single) => count(keys, |key| self.filter.insert(&key)),
+            (true, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |hash| filter.insert_hash(hash))),
+            (false, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |key| filter.insert(&key))),
+            (true, Calls::Batch) => keys.chunks(BATCH).map(|hashes| self.filter.insert_hashes(hashes)).sum(),
+            (false, Calls::Batch) => keys.chunks(BATCH).map(|keys| self.filter.insert_batch(keys)).sum(),
         })
     }
     fn contains(&self, keys: &[u64]) -> usize {
-        match (self.hashed, self.batch) {
-            (true, false) => count(keys, |hash| self.filter.contains_hash(hash)),
-            (false, false) => count(keys, |key| self.filter.contains(&key)),
-            (hashed, true) => {
+        match (self.hashed, self.calls) {
+            (true, Calls::Single) => count(keys, |hash| self.filter.contains_hash(hash)),
+            (false, Calls::Single) => count(keys, |key| self.filter.contains(&key)),
+            (true, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |hash| filter.contains_hash(hash))),
+            (false, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |key| filter.contains(&key))),
+            (hashed, Calls::Batch) => {
                 let mut found = [false; BATCH];
                 let batch = |keys: &[u64]| {
                     let found = &mut found[..keys.len()];

@@ -152,7 +152,7 @@ impl Group {
     fn new(args: &Args, table: Table, bytes: usize) -> (Self, usize) {
         let rate = args.rate;
         let hashed = table != Table::Keys;
-        let single = Ours::new(bytes, rate, hashed, args.level(), false);
+        let single = Ours::new(bytes, rate, hashed, args.level(), Calls::Single);
         let n = single.filter.expected_keys();
         let fast = AtomicBloomFilter::with_false_pos(rate).seed(&1).expected_items(n);
         let name = if hashed { "fastbloom" } else { "fastbloom (SipHash)" };
@@ -166,7 +166,11 @@ impl Group {
             peers.push(Box::new(single));
         }
         for isa in args.levels() {
-            peers.push(Box::new(Ours::new(bytes, rate, hashed, isa, batch)));
+            let calls = if batch { Calls::Batch } else { Calls::Single };
+            peers.push(Box::new(Ours::new(bytes, rate, hashed, isa, calls)));
+        }
+        if !batch {
+            peers.push(Box::new(Ours::new(bytes, rate, hashed, args.level(), Calls::Inlined)));
         }
         if hashed {
             if table != Table::Singles {

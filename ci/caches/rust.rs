@@ -1,4 +1,4 @@
-//! What caches do with a key that is changed while it is loaded: the rows of the table in
+//! The ways of caches with a key that is changed while it is loaded: the rows of the table in
 //! `crates/guard/README.md`. `ci/caches.sh` compiles and runs it.
 
 use std::collections::HashMap;

@@ -124,7 +124,7 @@ type Number = fn(bool, bool) -> Option<u64>;
 const UNTOLD: Number = |is_closed, has_key| (is_closed && has_key).then_some(0);
 /// A feed tells of all rows, but later than the filter has them.
 const TOLD: Number = |is_closed, has_key| Some(if is_closed { 0 } else { 1 + u64::from(has_key) });
-/// As if every row were told before the filter has it.
+/// The feed, as if every row were told before the filter has it.
 const ONE: Number = |_, _| Some(0);
 
 struct Cache {

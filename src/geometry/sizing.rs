@@ -40,8 +40,8 @@ impl Cell {
 /// times the time.)
 const FEWER_WORDS_PRICE: f64 = 1.1;
 
-/// The same where a key has two lines: their purpose is to need less memory. (Two words in each take
-/// 1.034 times the memory of four at 0.1%, 1.054 at 2e-4 and 1.061 at 1e-4.)
+/// The same where a key has two lines: their purpose is to need less memory. (Two words in each
+/// take 1.034 times the memory of four at 0.1%, 1.054 at 2e-4 and 1.061 at 1e-4.)
 const FEWER_WORDS_PRICE_IN_TWO_LINES: f64 = 1.05;
 
 /// The builder chooses two lines per key from this rate down. They need 0.77 times the memory at

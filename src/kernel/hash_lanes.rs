@@ -97,8 +97,8 @@ pub(super) unsafe fn begin<V: Lanes, const N: usize>(start: &[u64; N]) -> [V; N]
 // ---- Murmur3 x64_128 ----
 
 /// Hashes keys of `width` bytes, at most `MOST`: 8, 15 or 16. `KEYS` at a time: the processor works
-/// on some in scalar code while it works on others in a vector. A rest of fewer than `LEAST` goes by
-/// scalar code alone.
+/// on some in scalar code while it works on others in a vector. A rest of fewer than `LEAST` goes
+/// by scalar code alone.
 #[inline(always)]
 pub(super) unsafe fn murmur3_short<V: Lanes, const KEYS: usize, const LEAST: usize, const MOST: usize>(
     start: &[u64; 2],
