@@ -1,6 +1,6 @@
 //! Batches of several lengths beside single calls, to see from which length on a batch wins.
 
-use crate::contestants::{Calls, BATCH, Ours, count};
+use crate::contestants::{BATCH, Calls, Ours, count};
 use crate::features::{Library, features};
 use crate::{Args, Lookups, fill, missing};
 use lanebloom::ConcurrentBloom;

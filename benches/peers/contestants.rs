@@ -83,7 +83,9 @@ impl Peer for Ours {
         Some(match (self.hashed, self.calls) {
             (true, Calls::Single) => count(keys, |hash| self.filter.insert_hash(hash)),
             (false, Calls::Single) => count(keys, |key| self.filter.insert(&key)),
-            (true, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |hash| filter.insert_hash(hash))),
+            (true, Calls::Inlined) => self
+                .filter
+                .inlined(|filter| count(keys, |hash| filter.insert_hash(hash))),
             (false, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |key| filter.insert(&key))),
             (true, Calls::Batch) => keys.chunks(BATCH).map(|hashes| self.filter.insert_hashes(hashes)).sum(),
             (false, Calls::Batch) => keys.chunks(BATCH).map(|keys| self.filter.insert_batch(keys)).sum(),
@@ -93,7 +95,9 @@ impl Peer for Ours {
         match (self.hashed, self.calls) {
             (true, Calls::Single) => count(keys, |hash| self.filter.contains_hash(hash)),
             (false, Calls::Single) => count(keys, |key| self.filter.contains(&key)),
-            (true, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |hash| filter.contains_hash(hash))),
+            (true, Calls::Inlined) => self
+                .filter
+                .inlined(|filter| count(keys, |hash| filter.contains_hash(hash))),
             (false, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |key| filter.contains(&key))),
             (hashed, Calls::Batch) => {
                 let mut found = [false; BATCH];

@@ -40,7 +40,7 @@ mod rates;
 mod yardstick;
 
 use clap::{Parser, ValueEnum};
-use contestants::{Fast, Locked, Ours, Peer, Sbbf, Touch};
+use contestants::{Calls, Fast, Locked, Ours, Peer, Sbbf, Touch};
 use fastbloom::AtomicBloomFilter;
 use features::features;
 use keys::{Key, Text};

@@ -31,7 +31,7 @@ use alloc::vec::Vec;
 /// assert_eq!(header.bytes, file.len() as u64);
 /// assert_eq!(header.expected_keys, Some(1000));
 /// assert_eq!(header.false_positive_rate, Some(filter.false_positive_rate()));
-/// assert!(matches!(header.content, Content::Blocks { blocks: 21, .. }));
+/// assert!(matches!(header.content, Content::Blocks { blocks: 22, .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]

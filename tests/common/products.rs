@@ -16,13 +16,13 @@ pub const fn products(hash: u64) -> [u64; 2] {
 /// The product that determines the fingerprint or the remainder of a hash.
 pub const fn fingerprint_product(hash: u64) -> u64 {
     let place = hash.wrapping_mul(BLOCK);
-    (place ^ place >> 28).wrapping_mul(PATTERN)
+    (place ^ place >> 24).wrapping_mul(PATTERN)
 }
 
 /// The hash of which [`fingerprint_product`] is this.
 pub const fn hash_of_fingerprint_product(product: u64) -> u64 {
     let folded = product.wrapping_mul(inverse(PATTERN));
-    hash_of_place(folded ^ folded >> 28 ^ folded >> 56)
+    hash_of_place(folded ^ folded >> 24 ^ folded >> 48)
 }
 
 /// The block of a hash, or its bucket.

@@ -96,7 +96,7 @@ def place(h, places):
 
 def fingerprint_product(h):
     x = h * BLOCK & M
-    return (x ^ x >> 28) * PATTERN & M
+    return (x ^ x >> 24) * PATTERN & M
 
 
 def folded(h):

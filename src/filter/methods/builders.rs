@@ -156,7 +156,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// use lanebloom::ConcurrentBloom;
     ///
     /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.memory_bytes(), 1344);
+    /// assert_eq!(filter.memory_bytes(), 1408);
     ///
     /// let error = ConcurrentBloom::builder().build().unwrap_err();
     /// let text = "neither expected keys nor a memory budget was given";

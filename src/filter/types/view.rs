@@ -147,10 +147,10 @@ impl<S> BloomView<'_, S> {
     /// # use lanebloom::{BloomView, ConcurrentBloom};
     /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// #[repr(align(64))]
-    /// struct Lines([u8; 1536 + 1]);
+    /// struct Lines([u8; 1600 + 1]);
     ///
-    /// let mut lines = Lines([0; 1536 + 1]);
-    /// filter.write_to_slice(&mut lines.0[..1536]);
+    /// let mut lines = Lines([0; 1600 + 1]);
+    /// filter.write_to_slice(&mut lines.0[..1600]);
     /// assert!(BloomView::from_bytes(&lines.0)?.0.is_aligned());
     /// filter.write_to_slice(&mut lines.0[1..]);
     /// assert!(!BloomView::from_bytes(&lines.0[1..])?.0.is_aligned());
