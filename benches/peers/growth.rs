@@ -1,6 +1,6 @@
 //! Filters that grow.
 
-use crate::contestants::{BATCH, Ours, Peer, count};
+use crate::contestants::{BATCH, Calls, Ours, Peer, count};
 use crate::features::{Library, features};
 use crate::{Args, Group, STRANGERS, warm};
 use growable_bloom_filter::{GrowableBloom, GrowableBloomBuilder};
@@ -166,7 +166,7 @@ fn grown(args: &Args, planned: usize, n: usize) -> String {
             filter,
             hashed: false,
             isa,
-            batch,
+            calls: if batch { Calls::Batch } else { Calls::Single },
         })
     };
     let peer = GrowableBloomBuilder::new()

@@ -73,8 +73,8 @@ pub(crate) fn product(hash: u64) -> u64 {
 
 /// The product whose highest bits are the fingerprint of `hash` in a bucket: a bijection, too.
 ///
-/// It has a fold of its own. (With the shift of patterns, 10,000 unhashed multiples of 2^29 have 2.9
-/// times the rate of a cuckoo filter; with one of 28, multiples of 2^34 have 2.5 times.)
+/// It has a fold of its own. (With the shift of patterns, 10,000 unhashed multiples of 2^29 have
+/// 2.9 times the rate of a cuckoo filter; with one of 28, multiples of 2^34 have 2.5 times.)
 #[inline(always)]
 pub(crate) fn fingerprint_product(hash: u64) -> u64 {
     let place = hash.wrapping_mul(BLOCK_MULTIPLIER);

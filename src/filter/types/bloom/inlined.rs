@@ -24,7 +24,7 @@ pub struct Inlined<'a, S> {
 
 impl<S> ConcurrentBloom<S> {
     /// Runs a closure with the filter's single calls, in a function that is compiled for this CPU's
-    /// vectors. There they are inlined without a branch: in a loop, lookups take [0.6 to 0.9 times
+    /// vectors. There they are inlined without a branch: in a loop, lookups take [0.5 to 0.98 times
     /// as long](crate::docs::cost#a-loop-over-single-calls). The answers are those of the filter's
     /// own methods. Where a loop has its keys or hashes in a slice, a batch is faster yet.
     ///
