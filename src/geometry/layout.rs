@@ -62,7 +62,6 @@ impl Shape {
     pub(crate) fn is_known(self) -> bool {
         let Self { lines, words, .. } = self;
         (1..=MOST_LINES_PER_KEY).contains(&lines)
-            && self.words_per_key() <= LINE_WORDS
             && WORDS_PER_KEY.contains(&words)
             && Self::with_words(lines, words).any(|known| known == self)
     }

@@ -14,8 +14,9 @@ use crate::geometry::layout::{
 };
 use alloc::format;
 
-/// A rate that needs more bits of memory per key is out of reach: a hash set of the 64-bit hashes
-/// would take no more memory and be wrong less often. (For counters: 128 counters, 512 bits.)
+/// A rate that needs more bits of memory per key is out of reach of filters with slots: a hash set
+/// of the 64-bit hashes would take no more memory and be wrong less often. (Bloom filters have
+/// another [limit](Request::limit).)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
 /// The cell that a key's draws hit in a word, by its number of bits.
@@ -39,10 +40,6 @@ impl Cell {
 /// at 1%, 1.068 at 0.1%. Beside 4 words, 2 take 1.06 times the memory at 1%, and a new key 0.6
 /// times the time.)
 const FEWER_WORDS_PRICE: f64 = 1.1;
-
-/// The same where a key has two lines: their purpose is to need less memory. (Two words in each
-/// take 1.034 times the memory of four at 0.1%, 1.054 at 2e-4 and 1.061 at 1e-4.)
-const FEWER_WORDS_PRICE_IN_TWO_LINES: f64 = 1.05;
 
 /// The builder chooses two lines per key from this rate down. They need 0.77 times the memory at
 /// 1e-5 and 0.65 times at 1e-6. (A lookup of an absent key reads one of them. That of a present
@@ -109,14 +106,6 @@ impl Request {
         two.blocks as u128 * keys_of_one as u128 <= one.blocks as u128 * keys_of_two as u128
     }
 
-    /// The multiple of memory that fewer words may cost.
-    fn price(&self) -> f64 {
-        match self.lines {
-            Some(2..) => FEWER_WORDS_PRICE_IN_TWO_LINES,
-            _ => FEWER_WORDS_PRICE,
-        }
-    }
-
     /// [`solve`](Self::solve) with the given lines per key.
     fn solve_for_lines(self) -> Result<(Layout, usize), BuildError> {
         let lines = self.lines.unwrap_or(1);
@@ -159,9 +148,18 @@ impl Request {
         }
     }
 
-    /// The lowest rate in reach: the rate with [`MAX_BITS_PER_KEY`].
+    /// The most bits per key. (A key has 16 positions at most, so that the lowest rates, those of the
+    /// last layers of a filter that grows, take more than a set of the hashes.)
+    fn limit(&self) -> usize {
+        match self.cell {
+            Cell::Bit => 2 * MAX_BITS_PER_KEY,
+            Cell::Counter => 4 * MAX_BITS_PER_KEY,
+        }
+    }
+
+    /// The lowest rate in reach: the rate with as many bits per key as the limit.
     pub(crate) fn least_rate(&self) -> f64 {
-        let densest = LINE_BITS as f64 / MAX_BITS_PER_KEY as f64;
+        let densest = LINE_BITS as f64 / self.limit() as f64;
         let with = |lines| Self {
             lines: Some(lines),
             ..*self
@@ -183,9 +181,10 @@ impl Request {
             BuildError::check_rate(rate)?;
         }
         let problem = match (self.words, self.lines) {
-            (Some(words), _) if !WORDS_PER_KEY.contains(&words) => {
-                Some(format!("invalid words per key: {words}; choose 1, 2, 4 or 8"))
-            }
+            (Some(words), Some(2)) if words == 2 * LINE_WORDS => None,
+            (Some(words), _) if !WORDS_PER_KEY.contains(&words) => Some(format!(
+                "invalid words per key: {words}; choose 1, 2, 4 or 8, or 16 with two lines per key"
+            )),
             (_, Some(lines)) if !(1..=MOST_LINES_PER_KEY).contains(&lines) => {
                 Some(format!("invalid lines per key: {lines}; choose 1 or 2"))
             }
@@ -207,7 +206,7 @@ impl Request {
     /// The possible numbers of words per key, fewest first, each with its shapes.
     fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = RateModel>> {
         let (wanted, cell, lines) = (self.words, self.cell, self.lines.unwrap_or(1));
-        let fits = move |words| wanted.map_or(words * lines <= LINE_WORDS, |wanted| words * lines == wanted);
+        let fits = move |words| wanted.is_none_or(|wanted| words * lines == wanted);
         let shapes = move |words| Shape::with_words(lines, words).map(move |shape| RateModel::new(shape, cell));
         WORDS_PER_KEY.into_iter().filter(move |&words| fits(words)).map(shapes)
     }
@@ -227,7 +226,7 @@ impl Request {
                 best_load = f64::max(best_load, load);
             }
         }
-        let limit = MAX_BITS_PER_KEY * self.cell.bits();
+        let limit = self.limit();
         if best_load * (limit as f64) < LINE_BITS as f64 {
             return Err(BuildError(BuildErrorKind::Unreachable {
                 rate,
@@ -236,7 +235,7 @@ impl Request {
                 limit,
             }));
         }
-        let good_enough = |&(_, load): &(Shape, f64)| load * self.price() >= best_load;
+        let good_enough = |&(_, load): &(Shape, f64)| load * FEWER_WORDS_PRICE >= best_load;
         let fewest = found.into_iter().flatten().find(good_enough);
         Ok(fewest.expect("the best is good enough"))
     }
@@ -252,7 +251,9 @@ impl Request {
             })
         };
         // The rate of the best layout in so much less memory.
-        let dense = best_at(load * self.price()).map(|(rate, _)| rate).fold(1.0, f64::min);
+        let dense = best_at(load * FEWER_WORDS_PRICE)
+            .map(|(rate, _)| rate)
+            .fold(1.0, f64::min);
         let fewest = best_at(load).find(|&(rate, _)| rate <= dense);
         fewest.expect("the best is good enough").1
     }

@@ -112,6 +112,7 @@ pub(super) fn inlined_calls<R>(
             (1, 8) => avx2::with_calls::<8, false, _>(work),
             (_, 2) => avx2::with_calls::<2, true, _>(work),
             (_, 4) => avx2::with_calls::<4, true, _>(work),
+            (_, 8) => avx2::with_calls::<8, true, _>(work),
             _ => work(by_pointers),
         }
     }

@@ -33,7 +33,7 @@ fn wrong_requests_are_errors_that_name_value_and_limit() {
     for words in [0, 3, 5, 16, usize::MAX] {
         expect(
             keys().words_per_key(words),
-            &format!("invalid words per key: {words}; choose 1, 2, 4 or 8"),
+            &format!("invalid words per key: {words}; choose 1, 2, 4 or 8, or 16 with two lines per key"),
         );
     }
     for lines in [0, 3, usize::MAX] {
@@ -52,7 +52,7 @@ fn wrong_requests_are_errors_that_name_value_and_limit() {
     );
     expect(
         keys().lines_per_key(2).false_positive_rate(1e-300),
-        "a false-positive rate of 1e-300 with 2 lines per key takes more than the limit of 128 bits per key",
+        "a false-positive rate of 1e-300 with 2 lines per key takes more than the limit of 256 bits per key",
     );
     for bytes in [0, 1, 63] {
         let message = format!("the memory budget of {bytes} bytes is less than one block of 64 bytes");
@@ -60,12 +60,12 @@ fn wrong_requests_are_errors_that_name_value_and_limit() {
         expect(keys().memory_budget(bytes), &message);
     }
     expect(
-        keys().false_positive_rate(1e-6).words_per_key(1),
-        "a false-positive rate of 1e-6 with 1 words per key takes more than the limit of 128 bits per key",
+        keys().false_positive_rate(1e-7).words_per_key(1),
+        "a false-positive rate of 1e-7 with 1 words per key takes more than the limit of 256 bits per key",
     );
     expect(
         keys().false_positive_rate(1e-300),
-        "a false-positive rate of 1e-300 takes more than the limit of 128 bits per key",
+        "a false-positive rate of 1e-300 takes more than the limit of 256 bits per key",
     );
     expect(
         keys().false_positive_rate(0.01).memory_budget(1024),
@@ -164,7 +164,7 @@ fn two_lines_are_chosen_where_they_are_worth_it() {
     });
     assert_eq!(
         chosen,
-        [(1, 1), (1, 2), (1, 4), (1, 8), (2, 4), (2, 4), (2, 4), (2, 4), (2, 4)]
+        [(1, 1), (1, 2), (1, 4), (1, 8), (2, 4), (2, 4), (2, 4), (2, 8), (2, 8)]
     );
     let low = || at(1e-6);
     assert_eq!(lines(low().words_per_key(4)), 1, "words are given");

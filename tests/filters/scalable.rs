@@ -361,7 +361,7 @@ fn bad_parameters_are_named() {
     }
     assert_eq!(
         refused(builder(10, 0.01).words_per_key(3)),
-        "invalid words per key: 3; choose 1, 2, 4 or 8"
+        "invalid words per key: 3; choose 1, 2, 4 or 8, or 16 with two lines per key"
     );
     assert!(refused(unlimited(10, 1e-30)).starts_with("a false-positive rate of 5e-31 takes more than"));
     assert!(refused(builder(1000, 0.01).max_bytes(64)).ends_with("more than the memory budget of 64 bytes"));

@@ -119,7 +119,7 @@ fn what_does_not_fit_is_an_error() {
     }
     assert_eq!(
         message(builder().false_negative_rate(1e-300)),
-        "a false-negative rate of 1e-300 takes more than the limit of 128 bits per removed key"
+        "a false-negative rate of 1e-300 takes more than the limit of 256 bits per removed key"
     );
     assert!(
         message(builder().expected_keys(usize::MAX).expected_removals(1))

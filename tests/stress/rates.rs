@@ -130,7 +130,7 @@ fn builder(n: usize, rate: f64, (lines, words): (usize, usize)) -> Option<Builde
             assert!(
                 error
                     .to_string()
-                    .contains("takes more than the limit of 128 bits per key"),
+                    .contains("takes more than the limit of 256 bits per key"),
                 "{error}"
             );
             assert_eq!((rate, words), (1e-6, 1), "only this rate is out of reach");

@@ -201,7 +201,7 @@ BAD = [
     (lambda: BloomFilter(9, 0), ValueError, "rate 0 is not between 0 and 1"),
     (lambda: BloomFilter(9, 1), ValueError, "rate 1 is not between 0 and 1"),
     (lambda: BloomFilter(9, float("nan")), ValueError, "rate NaN is not"),
-    (lambda: BloomFilter(9, 1e-300), ValueError, "1e-300 .*limit of 128 bits"),
+    (lambda: BloomFilter(9, 1e-300), ValueError, "1e-300 .*limit of 256 bits"),
     (lambda: BloomFilter(9, seed=-1), ValueError, "^seed=-1: an integer from 0 to 4294967295"),
     (lambda: BloomFilter(9, seed=2**32), ValueError, "^seed=4294967296: an integer from 0 to 4294967295"),
     (lambda: BloomFilter(9, secret=b"ab"), ValueError, "a secret of 2 bytes: it has 16"),

@@ -146,7 +146,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// # Errors
     ///
     /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, an option of
-    /// the type is out of range, the rate would take more than 128 bits per key (512 with
+    /// the type is out of range, the rate would take more than 256 bits per key (512 with
     /// counters), the budget is below one line of 64 bytes or too small for keys and rate, or the
     /// allocation fails.
     ///
@@ -233,9 +233,9 @@ macro_rules! built {
         /// or half of them in each of [two lines](Self::lines_per_key).
         ///
         /// An insert of a new key, or a remove, takes one atomic operation for each word that has a
-        /// bit of it. The default is the fewest words whose memory is within 10% of the least, or
-        /// 5% with two lines. With 1, an insert and a remove are claims: if several threads race,
-        /// exactly one gets `true`.
+        /// bit of it. The default is the fewest words whose memory is within 10% of the least. With 1,
+        /// an insert and a remove are claims: if several threads race, exactly one gets `true`. Two
+        /// lines have 16 words at most.
         #[doc = $crate::example!(
             concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);"),
             "let claims = builder.clone().words_per_key(1).build()?;",

@@ -57,7 +57,7 @@ pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 ///
 /// By default a key's bits lie in 1 word at rates from 5%, in 2 neighbouring words from 1%, in 4 at
 /// 0.1% and in 8 at 1e-4. From 1e-5 down they lie in 4 words of each of [two
-/// lines](Self::lines_per_key).
+/// lines](Self::lines_per_key), and from 1e-8 down in 8 of each.
 pub type Builder<S = Murmur3> = crate::filter::Builder<Bloom, S>;
 
 built! { ConcurrentBloom: Bloom; memory_budget, words_per_key, lines_per_key }

@@ -24,7 +24,7 @@
 //! The first layer is for `expected_keys`, and takes the share `1 - r` of the rate, where `r` is
 //! the tightening ratio. Each later layer is for `expansion` times as many keys, and takes the same
 //! share of what is left of the rate. (If the number of layers is limited, the last one takes all
-//! of it.) A rate that takes more than 128 bits per key is out of reach, which ends growth. With
+//! of it.) A rate that takes more than 256 bits per key is out of reach, which ends growth. With
 //! the defaults, 1000 keys at 1%, that is far beyond any memory.
 //!
 //! With a [hint](Builder::hint) of the number of keys, the first layer is for as many keys and

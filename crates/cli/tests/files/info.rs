@@ -210,7 +210,7 @@ fn a_secret_key() {
         assert!(shell.fact("keyed", "hasher").starts_with("SipHash-1-3, fingerprint "));
         assert_eq!(
             shell.fact("keyed", "rate planned"),
-            if kind == "ScalableBloom" { "0.13%" } else { "0.87%" }
+            if kind == "ScalableBloom" { "0.18%" } else { "0.87%" }
         );
         let keys: u32 = shell.fact("keyed", "keys estimated").parse().unwrap();
         let expected = if kind == "ScalableBloom" { 95..=105 } else { 1..=1 };

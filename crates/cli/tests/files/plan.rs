@@ -90,7 +90,7 @@ fn plans() {
     assert_eq!(
         row,
         [
-            "1.00%", "9.6", "1.17 KiB", "11.3", "1.38 KiB", "1", "11.3", "1.38 KiB", "12.9", "1.57 KiB"
+            "1.00%", "9.6", "1.17 KiB", "11.3", "1.38 KiB", "1", "10.8", "1.31 KiB", "12.9", "1.57 KiB"
         ]
     );
     // Out of reach for fingerprints of 21 bits.
