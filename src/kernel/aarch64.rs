@@ -5,7 +5,7 @@ mod neon;
 
 use super::dispatch::{AndRows, BatchInserts, BatchLookups, HashKernels, Singles, Unpack, Vectorized, of_words};
 use super::pipeline::TILE_GROUPS;
-pub(super) use super::plain::Inlined;
+pub(super) use super::plain::{Inlined, inlined_calls};
 use super::plan::TuningRow;
 use super::{plain, scalar};
 use crate::words::bits::Load;
@@ -36,6 +36,11 @@ impl Level {
             Self::Plain => "plain",
             Self::Neon => "NEON",
         }
+    }
+
+    /// Whether batches have vectors of eight keys.
+    pub(super) fn is_wide(self) -> bool {
+        false
     }
 
     /// How batches by this level are read on a CPU with this tuning.

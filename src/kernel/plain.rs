@@ -1,6 +1,8 @@
 //! The plain functions, from `scalar.rs`: the lowest level of every architecture, and the only one
 //! of machines without vectors that this crate knows.
 
+#[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
+use super::dispatch::Calls;
 use super::dispatch::{BatchInserts, BatchLookups, Probe, Singles};
 use super::{scalar, two_lines};
 use crate::geometry::pattern::Pattern;
@@ -38,6 +40,13 @@ pub(super) const fn inserts<const W: usize>() -> BatchInserts {
         batch: None,
         fill: scalar::fill::<W>,
     }
+}
+
+/// Runs `work` with single calls by pointers.
+#[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
+#[inline]
+pub(super) fn inlined_calls<L, R>(_: L, _: usize, _: usize, by_pointers: Calls, work: impl FnOnce(Calls) -> R) -> R {
+    work(by_pointers)
 }
 
 /// The single calls that are inlined in place of calls by a pointer: none.

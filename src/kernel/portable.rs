@@ -2,7 +2,7 @@
 //! `aarch64.rs`.
 
 use super::dispatch::{AndRows, BatchInserts, BatchLookups, HashKernels, Singles, Unpack, Vectorized, of_words};
-pub(super) use super::plain::Inlined;
+pub(super) use super::plain::{Inlined, inlined_calls};
 use super::plan::TuningRow;
 use super::{plain, scalar};
 use crate::words::bits::Load;
@@ -22,6 +22,11 @@ impl Level {
 
     pub(super) fn name(self) -> &'static str {
         "plain"
+    }
+
+    /// Whether batches have vectors of eight keys.
+    pub(super) fn is_wide(self) -> bool {
+        false
     }
 
     pub(super) fn tuned(self, tuning: TuningRow) -> TuningRow {
