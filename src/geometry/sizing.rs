@@ -148,8 +148,8 @@ impl Request {
         }
     }
 
-    /// The most bits per key. (A key has 16 positions at most, so that the lowest rates, those of the
-    /// last layers of a filter that grows, take more than a set of the hashes.)
+    /// The most bits per key. (A key has 16 positions at most, so that the lowest rates, those of
+    /// the last layers of a filter that grows, take more than a set of the hashes.)
     fn limit(&self) -> usize {
         match self.cell {
             Cell::Bit => 2 * MAX_BITS_PER_KEY,

@@ -233,9 +233,9 @@ macro_rules! built {
         /// or half of them in each of [two lines](Self::lines_per_key).
         ///
         /// An insert of a new key, or a remove, takes one atomic operation for each word that has a
-        /// bit of it. The default is the fewest words whose memory is within 10% of the least. With 1,
-        /// an insert and a remove are claims: if several threads race, exactly one gets `true`. Two
-        /// lines have 16 words at most.
+        /// bit of it. The default is the fewest words whose memory is within 10% of the least. With
+        /// 1, an insert and a remove are claims: if several threads race, exactly one gets `true`.
+        /// Two lines have 16 words at most.
         #[doc = $crate::example!(
             concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);"),
             "let claims = builder.clone().words_per_key(1).build()?;",
