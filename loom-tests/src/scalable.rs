@@ -232,7 +232,7 @@ fn a_hint_beside_the_last_key_is_not_lost() {
     loom::model(move || {
         let build = || {
             let builder = ScalableBloom::builder().expected_keys(1).words_per_key(1);
-            Arc::new(builder.false_positive_rate(1e-4).hint(8).build().unwrap())
+            Arc::new(builder.false_positive_rate(7e-6).hint(8).build().unwrap())
         };
         let full = build();
         let last = (0..)
