@@ -229,7 +229,10 @@ fn a_union_beside_a_growth_loses_nothing() {
 #[test]
 fn a_hint_beside_the_last_key_is_not_lost() {
     let key = |i: u64| hash_of_product(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    loom::model(move || {
+    let mut model = loom::model::Builder::new();
+    // Each key before the last one is many steps, too.
+    model.max_branches = 10_000;
+    model.check(move || {
         let build = || {
             let builder = ScalableBloom::builder().expected_keys(1).words_per_key(1);
             Arc::new(builder.false_positive_rate(7e-6).hint(8).build().unwrap())
