@@ -62,7 +62,7 @@ done
 #
 # All are there for each of 4 numbers of words, batches in two forms.
 kernels='
-    kernel::x86_64::avx512::contains_hashes | 8 | zmm vpmullq            | vptestmd|vptestn?mq|vmovmskps
+    kernel::x86_64::avx512::contains_hashes | 8 | zmm vpmullq            | vptestn?m[dq]|vmovmskp
     kernel::x86_64::avx512::insert_hashes   | 8 | zmm vpsllvq lock       | vpmullq
     kernel::x86_64::avx512::fill            | 4 | zmm vpsllvq            | vpmullq
     kernel::x86_64::hash_avx512::murmur3_short    | 1 | zmm vpmullq vprolq | vpmullq
