@@ -23,7 +23,7 @@ const M: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) struct Yardstick(RwLock<Blocks>);
 
 impl Yardstick {
-    /// A filter of so many keys, if the CPU has the instructions.
+    /// A filter for this number of keys, if the CPU has the instructions.
     pub(crate) fn new(keys: usize, rate: f64) -> Option<Self> {
         if !(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")) {
             return None;

@@ -50,7 +50,7 @@ impl Shape {
         }
     }
 
-    /// The shapes of one sector of so many words in each line, by their bits.
+    /// The shapes with sectors of `words` words, by their bits.
     pub(crate) fn with_words(lines: usize, words: usize) -> impl Iterator<Item = Self> {
         let step = if words == LINE_WORDS { 2 } else { 1 };
         (step..=MOST_BITS)

@@ -60,7 +60,7 @@ pub(crate) fn block(hash: u64, blocks: usize) -> usize {
 /// The first word of the sector of `hash`, one of `W` words in a line, among the words of `blocks`.
 #[inline(always)]
 pub(crate) fn sector<const W: usize>(hash: u64, blocks: usize) -> usize {
-    // There are as many words as the memory holds, so the product is no overflow.
+    // The product is at most the number of words in memory, so it does not overflow.
     W * block(hash, blocks * (LINE_WORDS / W))
 }
 
@@ -165,7 +165,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern of `bits` bits in sectors of so many words.
+    /// The pattern of `bits` bits in sectors of `words` words.
     pub(crate) const fn new(words: usize, bits: usize) -> Self {
         let mut lanes = [[128; 4]; 8];
         let mut lane = 0;

@@ -42,7 +42,7 @@ impl Cell {
 const FEWER_WORDS_PRICE: f64 = 1.1;
 
 /// The builder chooses two lines per key from this rate down. They need 0.77 times the memory at
-/// 1e-5 and 0.65 times at 1e-6. (A lookup of an absent key reads one of them. That of a present
+/// 1e-5 and 0.65 times at 1e-6. (A lookup of an absent key reads one of them. A lookup of a present
 /// key, or an insert, takes up to twice the time: at 1e-4, where they need 0.87 times the memory,
 /// lookups in one line of eight words are faster.)
 const TWO_LINES_FROM: f64 = 1e-5;

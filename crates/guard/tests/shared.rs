@@ -428,7 +428,7 @@ fn a_guard_opens_while_its_filter_lags() {
     panic!("the machine is too busy");
 }
 
-/// The server is back for a moment, and away again. What others inserted in the second time comes
+/// The server is back for a moment, and away again. Rows that others inserted in the second time comes
 /// after the node's first exchange, as in the first.
 #[cfg(unix)]
 #[test]

@@ -129,7 +129,7 @@ fn all_funnels_agree_with_guava() {
             (100, 0.5, 400),
             (500, 1e-9, 300),
             (900, 1e-70, 40),
-            (20, 1e-9, 60), // so many that a good part of the absent ones is found
+            (20, 1e-9, 60), // the filter is overfull, and finds many absent keys
             (10, 1e-70, 12),
             (1000, 0.03, 1000),
             (64, 0.9, 5000), // full
