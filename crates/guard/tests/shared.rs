@@ -429,7 +429,7 @@ fn a_guard_opens_while_its_filter_lags() {
 }
 
 /// The server is back for a moment, and away again. Rows that others inserted in the second time
-/// comes after the node's first exchange, as in the first.
+/// come after the node's first exchange, as in the first.
 #[cfg(unix)]
 #[test]
 fn a_guard_that_lags_twice_waits_for_the_pushes_of_others_again() {

@@ -881,8 +881,8 @@ fn a_server_that_answers_without_sense_is_an_error() {
     let error = ends(move || lanebloom_redis::shared::exchange_over(&mut endless, Arc::new(filter(KEYS)), 1));
     let too_fast = "trimmed its log faster than this node could read it";
     assert!(error.unwrap_err().to_string().contains(too_fast));
-    // A reply that is no list of texts is told shortly, for a read and for an exchange; and there
-    // are as many chunks in a reply as were asked for.
+    // An error shows the beginning of a reply that is not a list of texts, for a read and for an
+    // exchange; and there are as many chunks in a reply as were asked for.
     let long = || redis::Value::BulkString(vec![b'x'; 1 << 20]);
     let lost = [list(vec![text(""); 3]), list(vec![text("lost"), text("1-1"), text("")])];
     assert!(answers(vec![lost; 10].concat()).contains(too_fast));
