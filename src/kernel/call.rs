@@ -162,7 +162,7 @@ impl Kernels {
         let lookups = &self.lookups;
         let by_pointers = Calls {
             contains: lookups.contains,
-            insert: self.inserts().single,
+            insert: None,
         };
         let (level, words) = (lookups.isa.level(), lookups.probe.pattern.words);
         arch::inlined_calls(level, words, self.lines_per_key(), by_pointers, work)
@@ -176,8 +176,11 @@ impl Kernels {
 
     #[inline(always)]
     pub(crate) fn insert_by(&self, calls: Calls, bits: &Bits, hash: u64) -> bool {
-        // SAFETY: as in `contains_by`.
-        unsafe { (calls.insert)(bits.shared(), hash, &self.lookups.probe.pattern) }
+        match calls.insert {
+            // SAFETY: as in `contains_by`.
+            Some(insert) => unsafe { insert(bits.shared(), hash, &self.lookups.probe.pattern) },
+            None => self.insert(bits, hash),
+        }
     }
 
     /// [`insert`](Self::insert) of a hash that is not known to be found.

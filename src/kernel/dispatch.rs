@@ -71,7 +71,8 @@ pub(super) struct Singles<T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calls {
     pub(super) contains: Contains<AtomicU64>,
-    pub(super) insert: Insert,
+    /// If there is none, the filter's own insert is called.
+    pub(super) insert: Option<Insert>,
 }
 
 /// The two forms of a pipeline (`pipeline.rs`): lines are prefetched by tiles, or by groups

@@ -133,7 +133,7 @@ fn rows_beyond_the_words_are_refused() {
 }
 
 fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kernels) {
-    let [by_one, single, batch, own] = [(); 4].map(|()| Bits::new(blocks).unwrap());
+    let [by_one, single, inlined, batch, own] = [(); 5].map(|()| Bits::new(blocks).unwrap());
     let mut own = own;
     // With two lines, around their passes too.
     let more = if shape.lines == 2 {
@@ -152,6 +152,13 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         };
         let changed = insert(plain, &by_one);
         assert_eq!(insert(kernels, &single), changed);
+        let mut in_loop = vec![0; len.div_ceil(64)];
+        kernels.inlined(|calls| {
+            for (i, &hash) in new.iter().enumerate() {
+                in_loop[i / 64] |= u64::from(kernels.insert_by(calls, &inlined, hash)) << (i % 64);
+            }
+        });
+        assert_eq!(in_loop, changed);
         assert_eq!(inserted(kernels, &batch, &new), changed);
         let mut bitmap = vec![u64::MAX; len.div_ceil(64)];
         let words = own.words_mut().unwrap();
@@ -176,6 +183,13 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
                 .zip(&expected)
                 .all(|(&hash, &e)| kernels.lookups.contains(single.shared(), hash) == e)
         );
+        let in_loop = |calls| -> Vec<bool> {
+            asked
+                .iter()
+                .map(|&hash| kernels.contains_by(calls, &inlined, hash))
+                .collect()
+        };
+        assert_eq!(kernels.inlined(in_loop), expected, "{shape:?}, {isa:?}");
         let mut found = vec![u64::MAX; len.div_ceil(64)];
         kernels.lookups.contains_hashes(batch.shared(), &asked, &mut found);
         assert_eq!(
@@ -191,7 +205,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         }
     }
     assert!(
-        [&single, &batch, &own]
+        [&single, &inlined, &batch, &own]
             .iter()
             .all(|bits| by_one.words().eq(bits.words()))
     );

@@ -53,7 +53,7 @@ pub(super) unsafe fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, 
 pub(super) unsafe fn with_calls<const W: usize, const TWO: bool, R>(work: impl FnOnce(Calls) -> R) -> R {
     work(Calls {
         contains: contains_inlined::<W, TWO>,
-        insert: insert_inlined::<W, TWO>,
+        insert: Some(insert_inlined::<W, TWO>),
     })
 }
 
