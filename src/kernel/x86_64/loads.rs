@@ -100,7 +100,7 @@ pub(super) unsafe fn selected<const W: usize, T: Load>(at: *const T, lanes: __m2
     parts
 }
 
-/// [`selected`] for two keys, each in a half of the vector: sectors of at most four words, by the
+/// [`selected`] for two keys, each in a half of the vector: sectors of two words or four, by the
 /// numbers of their first words.
 ///
 /// # Safety
@@ -120,16 +120,6 @@ pub(super) unsafe fn selected_of_two<const W: usize, T: Load>(
     // bit for each element.)
     unsafe {
         match W {
-            1 => asm!(
-                "vpbroadcastq {words}, [{all} + 8*{first}]",
-                "vpbroadcastq {words}{{{upper}}}, [{all} + 8*{second}]",
-                words = out(zmm_reg) words,
-                upper = in(kreg) 0xf0_u16,
-                all = in(reg) all,
-                first = in(reg) first,
-                second = in(reg) second,
-                options(readonly, nostack, preserves_flags),
-            ),
             2 => asm!(
                 "vbroadcasti32x4 {words}, [{all} + 8*{first}]",
                 "vbroadcasti32x4 {words}{{{upper}}}, [{all} + 8*{second}]",
@@ -166,6 +156,7 @@ pub(super) unsafe fn selected_of_two<const W: usize, T: Load>(
 /// # Safety
 ///
 /// The same as for [`selected`].
+#[allow(unsafe_op_in_unsafe_fn, reason = "before Rust 1.87 every intrinsic is unsafe")]
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn selected_counters<const W: usize, T: Load>(at: *const T, lanes: __m256i) -> __m256i {
