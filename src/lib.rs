@@ -64,7 +64,7 @@
 //! | all there before the first lookup | [`StaticFilter`] | three cache lines at once | 7.9; 18.1 at 0.0015% | keys come later: there is no insert, and a new key takes a new build |
 //! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | one bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
-//! At rates between 7e-4 and 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at
+//! At rates between 9e-4 and 2e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at
 //! 3e-6 by a fifth ([bits per key by rate](crate::docs::cost#memory)).
 //!
 //! And around them:

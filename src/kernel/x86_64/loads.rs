@@ -116,8 +116,7 @@ pub(super) unsafe fn selected_of_two<const W: usize, T: Load>(
     lanes: __m512i,
 ) -> __m512i {
     let words: __m512i;
-    // SAFETY: see the top of this file. The blocks read the words of both sectors. (A mask has a
-    // bit for each element.)
+    // SAFETY: see the top of this file. The blocks read the words of both sectors.
     unsafe {
         match W {
             2 => asm!(
