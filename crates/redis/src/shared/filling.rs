@@ -131,6 +131,8 @@ impl Fill {
     /// Before a pass: what the source has inserted by now, the pass pushes.
     pub(super) fn tell(&mut self, filling: &mut Filling) {
         filling.wants = self.calls > 0;
+        // A pass of a node without calls ends the lease: a call that begins meanwhile waits.
+        self.holds &= filling.wants;
         filling.has_all |= self.has_all == Some(filling.reading);
         // If there is another one already, the caller has it.
         let wanted = self.rebuild.take();
@@ -150,5 +152,31 @@ impl Fill {
     /// Whether a call may run its source.
     pub(super) fn has_turn(&self) -> bool {
         self.holds && !self.runs && self.has_all != Some(self.reading)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last call has returned, and the pass that ends the lease is under way.
+    #[test]
+    fn a_call_that_begins_while_the_lease_ends_waits_for_it() {
+        let (mut fill, mut filling) = (Fill::default(), Filling::default());
+        fill.calls = 1;
+        fill.tell(&mut filling);
+        filling.hears(b"holds");
+        fill.hears(&filling);
+        assert!(fill.has_turn());
+        fill.calls = 0;
+        fill.tell(&mut filling);
+        assert_eq!(filling.says(true).1, 0);
+        fill.calls = 1;
+        assert!(!fill.has_turn());
+        // The next pass asks for the lease again.
+        filling.hears(b"open");
+        fill.hears(&filling);
+        fill.tell(&mut filling);
+        assert!(filling.says(true).1 > 0);
     }
 }
