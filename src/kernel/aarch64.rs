@@ -3,7 +3,9 @@
 mod hash_neon;
 mod neon;
 
-use super::dispatch::{AndRows, BatchInserts, BatchLookups, HashKernels, Singles, Unpack, Vectorized, of_words};
+use super::dispatch::{
+    AndRows, BatchInserts, BatchLookups, HashKernels, Insert, Singles, Unpack, Vectorized, of_words,
+};
 use super::pipeline::TILE_GROUPS;
 pub(super) use super::plain::{Inlined, inlined_calls};
 use super::plan::TuningRow;
@@ -97,6 +99,16 @@ impl<T: Load> Tables<T> {
 }
 
 #[inline(always)]
+pub(super) fn single_insert(row: u8) -> Insert {
+    static ROWS: &[[Insert; 4]] = &[of_words!(plain::single_insert), of_words!(neon_insert)];
+    ROWS.as_flattened()[usize::from(row)]
+}
+
+const fn neon_insert<const W: usize>() -> Insert {
+    neon::insert::<W>
+}
+
+#[inline(always)]
 pub(super) fn inserts(row: u8) -> &'static BatchInserts {
     static ROWS: &[[BatchInserts; 4]] = &[of_words!(plain::inserts), of_words!(neon_inserts)];
     &ROWS.as_flattened()[usize::from(row)]
@@ -104,7 +116,6 @@ pub(super) fn inserts(row: u8) -> &'static BatchInserts {
 
 const fn neon_inserts<const W: usize>() -> BatchInserts {
     BatchInserts {
-        single: neon::insert::<W>,
         batch: Some([neon::insert_hashes::<W, TILE_GROUPS>, neon::insert_hashes::<W, 1>]),
         fill: neon::fill::<W>,
     }

@@ -256,7 +256,7 @@ impl Kernels {
     #[inline(always)]
     fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         // SAFETY: the `Isa` of the lookups proves that the CPU has what the function needs.
-        unsafe { (self.inserts().single)(lines, hash, &self.lookups.probe.pattern) }
+        unsafe { arch::single_insert(self.lookups.row)(lines, hash, &self.lookups.probe.pattern) }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into these lines.

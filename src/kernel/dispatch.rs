@@ -92,10 +92,10 @@ pub(super) struct BatchLookups<T> {
     pub(super) batch: Option<Forms<ContainsBatch<T>>>,
 }
 
-/// The inserts into lines of bits: as [`BatchLookups`], by a row's number.
+/// The inserts of several hashes into lines of bits: as [`BatchLookups`], by a row's number, and as
+/// these in a table of their own.
 #[derive(Debug)]
 pub(super) struct BatchInserts {
-    pub(super) single: Insert,
     /// If there is none, hashes go one by one.
     pub(super) batch: Option<Forms<InsertBatch>>,
     pub(super) fill: Fill,

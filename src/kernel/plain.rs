@@ -3,7 +3,7 @@
 
 #[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
 use super::dispatch::Calls;
-use super::dispatch::{BatchInserts, BatchLookups, Probe, Singles};
+use super::dispatch::{BatchInserts, BatchLookups, Insert, Probe, Singles};
 use super::{scalar, two_lines};
 use crate::geometry::pattern::Pattern;
 use crate::words::bits::{Lines, Load};
@@ -34,9 +34,12 @@ pub(super) const fn batch_lookups<T: Load>() -> BatchLookups<T> {
     }
 }
 
+pub(super) const fn single_insert<const W: usize>() -> Insert {
+    insert::<W>
+}
+
 pub(super) const fn inserts<const W: usize>() -> BatchInserts {
     BatchInserts {
-        single: insert::<W>,
         batch: None,
         fill: scalar::fill::<W>,
     }

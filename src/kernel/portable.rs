@@ -1,7 +1,9 @@
 //! The tables of machines without vectors that this crate knows: the twin of `x86_64.rs` and
 //! `aarch64.rs`.
 
-use super::dispatch::{AndRows, BatchInserts, BatchLookups, HashKernels, Singles, Unpack, Vectorized, of_words};
+use super::dispatch::{
+    AndRows, BatchInserts, BatchLookups, HashKernels, Insert, Singles, Unpack, Vectorized, of_words,
+};
 pub(super) use super::plain::{Inlined, inlined_calls};
 use super::plan::TuningRow;
 use super::{plain, scalar};
@@ -52,6 +54,12 @@ pub(super) fn singles<T: Load>(row: u8) -> &'static Singles<T> {
 #[inline(always)]
 pub(super) fn batch_lookups<T: Load>(_: u8) -> &'static BatchLookups<T> {
     const { &plain::batch_lookups() }
+}
+
+#[inline(always)]
+pub(super) fn single_insert(row: u8) -> Insert {
+    const ROWS: [Insert; 4] = of_words!(plain::single_insert);
+    ROWS[usize::from(row)]
 }
 
 #[inline(always)]

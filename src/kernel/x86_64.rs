@@ -14,7 +14,9 @@ mod inlined;
 mod loads;
 
 pub(super) use self::inlined::Inlined;
-use super::dispatch::{AndRows, BatchInserts, BatchLookups, Calls, HashKernels, Singles, Unpack, Vectorized, of_words};
+use super::dispatch::{
+    AndRows, BatchInserts, BatchLookups, Calls, HashKernels, Insert, Singles, Unpack, Vectorized, of_words,
+};
 use super::pipeline::TILE_GROUPS;
 use super::plan::TuningRow;
 use super::{plain, scalar};
@@ -193,6 +195,21 @@ impl<T: Load> Tables<T> {
 }
 
 #[inline(always)]
+pub(super) fn single_insert(row: u8) -> Insert {
+    static ROWS: &[[Insert; 4]] = &[
+        of_words!(plain::single_insert),
+        of_words!(avx2_insert),
+        #[cfg(lanebloom_rust_1_89)]
+        of_words!(avx2_insert),
+    ];
+    ROWS.as_flattened()[usize::from(row)]
+}
+
+const fn avx2_insert<const W: usize>() -> Insert {
+    avx2::insert::<W>
+}
+
+#[inline(always)]
 pub(super) fn inserts(row: u8) -> &'static BatchInserts {
     static ROWS: &[[BatchInserts; 4]] = &[
         of_words!(plain::inserts),
@@ -205,7 +222,6 @@ pub(super) fn inserts(row: u8) -> &'static BatchInserts {
 
 const fn avx2_inserts<const W: usize>() -> BatchInserts {
     BatchInserts {
-        single: avx2::insert::<W>,
         batch: Some([avx2::insert_hashes::<W, TILE_GROUPS>, avx2::insert_hashes::<W, 1>]),
         fill: avx2::fill::<W>,
     }
