@@ -232,7 +232,6 @@ const fn avx512_inserts<const W: usize>() -> BatchInserts {
     BatchInserts {
         batch: Some([avx512::insert_hashes::<W, TILE_GROUPS>, avx512::insert_hashes::<W, 1>]),
         fill: avx512::fill::<W>,
-        ..avx2_inserts::<W>()
     }
 }
 
