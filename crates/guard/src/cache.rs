@@ -4,6 +4,7 @@
 mod ages;
 mod builder;
 mod counts;
+mod entries;
 mod error;
 mod feed;
 mod flights;
@@ -18,7 +19,6 @@ mod measurement;
 mod report;
 mod saved;
 mod schedule;
-mod store;
 pub mod sync;
 mod warning;
 
@@ -29,6 +29,7 @@ mod follow;
 
 pub use builder::CacheBuilder;
 pub use counts::CacheStats;
+pub use entries::{Key, Value};
 pub use error::{CacheBuildError, LoadError};
 pub use feed::{BlockingFeed, Change, Feed};
 pub use history::Rebuilt;
@@ -38,7 +39,6 @@ pub use moka::Expiry;
 pub use moka::notification::RemovalCause;
 pub use report::CacheReport;
 pub use saved::Restored;
-pub use store::{Key, Value};
 
 use crate::as_key::AsKey;
 use crate::filter::GuardFilter;
@@ -47,6 +47,7 @@ use crate::on_drop::{InsertKey, InsertOnDrop};
 use crate::stats::Admission;
 use ages::Age;
 use counts::CacheCounts;
+use entries::{Cached, Moka};
 use equivalent::Equivalent;
 use error::Loaded;
 use flights::{Entry, Flights};
@@ -60,7 +61,6 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
-use store::{Cached, Moka};
 use tokio::sync::SetOnce;
 use tracing::warn;
 use warning::Warning;

@@ -1,10 +1,10 @@
 //! Fills a shared filter, in one of its processes, by the source of keys that a rebuild takes.
 
 use crate::cache::Cache;
+use crate::cache::entries::{Key, Value};
 use crate::cache::future;
 use crate::cache::keys::Keys;
 use crate::cache::limits::block_on;
-use crate::cache::store::{Key, Value};
 use crate::cache::sync::{self, is_dropped};
 use crate::error::{BoxError, RebuildError, RebuildErrorKind};
 use crate::filter::GuardFilter;

@@ -2,11 +2,11 @@
 //! and rebuild beside the changes that come. The steps are those of `Cache`; between them, an
 //! awaited feed is a future, and a blocking one has a thread.
 
+use crate::cache::entries::{Key, Value};
 use crate::cache::feed::{BlockingFeed, Change, Feed};
 use crate::cache::future::{self, catch_panic};
 use crate::cache::keys::Keys;
 use crate::cache::schedule::{LOOK, is_in_progress, pause};
-use crate::cache::store::{Key, Value};
 use crate::cache::sync::{self, Background, is_dropped};
 use crate::cache::{Cache, TOLD};
 use crate::error::{BoxError, error_of_panic};

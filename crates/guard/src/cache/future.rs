@@ -3,6 +3,7 @@
 //! [`CacheBuilder::build`](crate::CacheBuilder::build) makes such a cache.
 
 use crate::as_key::AsKey;
+use crate::cache::entries::{Key, Value};
 use crate::cache::error::{LoadError, Loaded, loaded};
 use crate::cache::flights::Asked;
 use crate::cache::gathering::{Added, Gathering};
@@ -11,7 +12,6 @@ use crate::cache::keys::Keys;
 use crate::cache::landing::{FlightOf, Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::loads::Load;
 use crate::cache::schedule::{LOOK, failures, is_in_progress, pause};
-use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup, whole};
 use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;

@@ -1,8 +1,8 @@
 //! Gathers the loads of single gets: all loads within a window become one `load_many`.
 
+use crate::cache::entries::{Key, Value};
 use crate::cache::landing::Landing;
 use crate::cache::loads::Load;
-use crate::cache::store::{Key, Value};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! How gets enter, begin and end flights.
 
+use crate::cache::entries::{Key, Value};
 use crate::cache::error::{LoadError, LoadErrorKind, Loaded};
 use crate::cache::flights::{Asked, Flight};
 use crate::cache::loads::{Cycle, Load};
-use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup};
 use crate::filter::GuardFilter;
 use crate::stats::Admission;

@@ -2,8 +2,8 @@
 
 use crate::cache::Cache;
 use crate::cache::counts::CacheStats;
+use crate::cache::entries::{Key, Value};
 use crate::cache::history::Rebuilt;
-use crate::cache::store::{Key, Value};
 use crate::filter::GuardFilter;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use std::sync::PoisonError;

@@ -1,7 +1,7 @@
 //! Saves the filter in a file, so that a restart need not read all keys from the store.
 
 use crate::cache::Cache;
-use crate::cache::store::{Key, Value};
+use crate::cache::entries::{Key, Value};
 use crate::error::BoxError;
 use crate::filter::GuardFilter;
 use lanebloom::codec::{remove_file, replace_file};

@@ -3,6 +3,7 @@
 //! [`CacheBuilder::build_blocking`](crate::CacheBuilder::build_blocking) makes such a cache.
 
 use crate::as_key::AsKey;
+use crate::cache::entries::{Key, Value};
 use crate::cache::error::{LoadError, Loaded, loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
@@ -11,7 +12,6 @@ use crate::cache::landing::{Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::limits::{block_on, block_on_for};
 use crate::cache::loads::{Cycle, Load, Wait};
 use crate::cache::schedule::{LOOK, failures, is_in_progress, pause};
-use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup, whole};
 use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;

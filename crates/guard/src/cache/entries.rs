@@ -1,4 +1,4 @@
-//! The caches of moka behind a guard, and their types of keys and values.
+//! The entries of a cache, which moka keeps: values, remembered misses, and the types of both.
 
 use crate::cache::ages::{Age, Ages};
 use crate::cache::flights::{Caches, Entry};
