@@ -1,5 +1,5 @@
 //! The layouts of other programs' Redis bitmaps: pure functions from a key to the offsets of its
-//! bits. `bitmap/calls.rs` sends the offsets to a server. `local_copy.rs` tests them in a copy.
+//! bits. `bitmap/calls.rs` sends the offsets to a server. `local_bitmap.rs` tests them in a copy.
 
 use highway::{HighwayHash, HighwayHasher, Key};
 use lanebloom::{BuildError, Funnel, Murmur3, Sink};

@@ -194,14 +194,14 @@ mod bitmap;
 mod connection;
 mod error;
 mod layout;
-mod local_copy;
+mod local_bitmap;
 mod reply;
 pub mod shared;
 mod transfer;
 
 pub use bitmap::RedisBitmap;
 pub use error::{BitmapError, SharedError, TransferError};
-pub use local_copy::{LocalBitmap, Refreshed};
+pub use local_bitmap::{LocalBitmap, Refreshed};
 #[doc(inline)]
 pub use shared::{LocalSet, Shared, SharedBloom, SharedSet, SharedWindow};
 pub use transfer::Transfer;

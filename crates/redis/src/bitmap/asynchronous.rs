@@ -6,7 +6,7 @@ use super::pairs::each;
 use crate::RedisBitmap;
 use crate::connection::Async;
 use crate::error::BitmapError;
-use crate::local_copy::{LocalBitmap, Refreshed};
+use crate::local_bitmap::{LocalBitmap, Refreshed};
 use lanebloom::Funnel;
 use redis::aio::ConnectionLike;
 use std::time::Duration;

@@ -32,11 +32,11 @@
 //! its bits in the filter, so a pass that begins later compares them. The thread replaces the list,
 //! and then reads the log: either it finds the hash there, or the insert finds the new list.
 
-mod local;
+mod local_set;
 mod side;
 mod stepped;
 
-pub use self::local::LocalSet;
+pub use self::local_set::LocalSet;
 pub use self::stepped::SteppedSet;
 
 use self::side::SetSide;

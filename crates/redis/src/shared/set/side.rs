@@ -1,7 +1,7 @@
 //! The background thread's work for a [`SharedSet`](super::SharedSet): exchanges for the newest
 //! generation, announcements, and the switch to a newer one.
 
-use super::local::{Generation, LocalSet, Log};
+use super::local_set::{Generation, LocalSet, Log};
 use crate::error::{Kind, SharedError};
 use crate::shared::description::{Description, Lifetime, RedisKeys};
 use crate::shared::filling::{Filling, Rebuild};

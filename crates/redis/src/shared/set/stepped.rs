@@ -1,6 +1,6 @@
 //! For tests: a node of a set without a thread.
 
-use super::local::{LocalSet, Log};
+use super::local_set::{LocalSet, Log};
 use super::side::SetSide;
 use crate::error::SharedError;
 use crate::shared::description::RedisKeys;
