@@ -311,8 +311,8 @@
 mod deadline_socket;
 mod delta;
 mod description;
-mod fill;
-mod filling;
+mod fill_once;
+mod fill_state;
 mod lag_limit;
 mod node;
 mod replica;
@@ -330,7 +330,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-pub use fill::Filled;
+pub use fill_once::Filled;
 pub use node::SharedStats;
 #[doc(hidden)]
 pub use set::SteppedSet;

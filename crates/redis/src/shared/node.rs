@@ -11,7 +11,7 @@
 //! a last round trip that began within the timeout of the push.
 
 use super::deadline_socket::DeadlineSocket;
-use super::filling::{self, Fill, Filling, Rebuild};
+use super::fill_state::{self, FillCalls, FillState, Rebuild};
 use super::lag_limit::LagLimit;
 use crate::error::{Kind, Report, SharedError};
 use redis::{Client, ConnectionAddr, ConnectionLike, RedisResult};
@@ -59,7 +59,7 @@ pub(super) trait Side: Send {
     }
 
     /// The node's part in filling the set, if the set can be filled once.
-    fn filling(&mut self) -> Option<&mut Filling> {
+    fn fill_state(&mut self) -> Option<&mut FillState> {
         None
     }
 }
@@ -278,7 +278,7 @@ pub(super) struct State {
     is_lagging: bool,
     lags: u64,
     error: Option<SharedError>,
-    pub(super) fill: Fill,
+    pub(super) fill_calls: FillCalls,
 }
 
 impl Control {
@@ -365,8 +365,8 @@ impl Control {
             is_lagging,
             lags: state.lags + u64::from(is_lagging && !state.is_lagging),
             is_filled: self.is_filled(),
-            fills: state.fill.fills,
-            failed_fills: state.fill.failed,
+            fills: state.fill_calls.fills,
+            failed_fills: state.fill_calls.failed,
             last_error: state.error.clone(),
         }
     }
@@ -375,11 +375,11 @@ impl Control {
     /// younger than the caller wants.
     pub(super) fn rebuild(&self, wanted: Rebuild, timeout: Duration) -> Result<bool, SharedError> {
         let mut state = self.lock();
-        let generation = state.fill.generation;
-        let before = state.fill.rebuild.filter(|(after, _)| *after == generation);
-        state.fill.rebuild = Some((generation, wanted.or(before.map(|(_, before)| before))));
+        let generation = state.fill_calls.generation;
+        let before = state.fill_calls.rebuild.filter(|(after, _)| *after == generation);
+        state.fill_calls.rebuild = Some((generation, wanted.or(before.map(|(_, before)| before))));
         let mine = self.ask(&mut state);
-        let has_begun = |state: &State| state.fill.generation != generation;
+        let has_begun = |state: &State| state.fill_calls.generation != generation;
         let done = |state: &State| has_begun(state) || wanted.age > Duration::ZERO && state.succeeded >= mine;
         let state = self.wait_for(state, timeout, done, |_| true)?;
         Ok(has_begun(&state))
@@ -416,12 +416,12 @@ impl Control {
             state.succeeded = asked;
             state.current = Some(began);
             state.passes += 1;
-            if let Some(filling) = side.filling() {
-                state.fill.hears(filling);
-                lost = self.open_until_filled && self.is_filled() && !filling.is_complete();
+            if let Some(fill_state) = side.fill_state() {
+                state.fill_calls.hears(fill_state);
+                lost = self.open_until_filled && self.is_filled() && !fill_state.is_complete();
                 // Partners: the loads in `is_filled` and `may_lack_keys`.
-                self.is_filled.store(filling.is_filled, Ordering::Release);
-                self.is_complete.store(filling.is_complete(), Ordering::Release);
+                self.is_filled.store(fill_state.is_filled, Ordering::Release);
+                self.is_complete.store(fill_state.is_complete(), Ordering::Release);
             }
             self.lag_limit.succeeded(&mut state.recovered, began, ended);
         } else {
@@ -487,8 +487,8 @@ impl Worker {
                 Err(_) => failures += 1,
             }
             pause = control.lag_limit.pause(self.pause(failures));
-            if self.side.filling().is_some_and(|filling| filling.wants) {
-                pause = pause.min(filling::RENEWAL);
+            if self.side.fill_state().is_some_and(|fill_state| fill_state.wants) {
+                pause = pause.min(fill_state::RENEWAL);
             }
             control.report(asked, began, &mut *self.side, result.err());
         }
@@ -501,8 +501,8 @@ impl Worker {
     /// A pass in the background. The caller's code in it, a window's clock and the cloning of a
     /// hasher, may panic: that becomes an error like others.
     fn try_pass(&mut self, control: &Control, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
-        if let Some(filling) = self.side.filling() {
-            control.lock().fill.tell(filling);
+        if let Some(fill_state) = self.side.fill_state() {
+            control.lock().fill_calls.tell(fill_state);
         }
         let result = panic::catch_unwind(AssertUnwindSafe(|| self.pass(ended)));
         result.unwrap_or_else(|panic| {
@@ -640,7 +640,7 @@ pub(super) async fn aside<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared::filling::Filling;
+    use crate::shared::fill_state::FillState;
 
     /// Two ask before the pass that begins the generation, and two while it runs.
     #[test]
@@ -651,7 +651,7 @@ mod tests {
             lag_limit: None,
             open_until_filled: true,
         });
-        let mut filling = Filling::default();
+        let mut fill_state = FillState::default();
         thread::scope(|scope| {
             let call = || scope.spawn(|| control.rebuild(Rebuild::now(1000), Duration::from_secs(60)));
             let have_asked = |callers| {
@@ -661,18 +661,18 @@ mod tests {
             };
             let mut calls = vec![call(), call()];
             have_asked(2);
-            control.lock().fill.tell(&mut filling);
-            assert_eq!(filling.rebuild, Some(Rebuild::now(1000)));
+            control.lock().fill_calls.tell(&mut fill_state);
+            assert_eq!(fill_state.rebuild, Some(Rebuild::now(1000)));
             calls.extend([call(), call()]);
             have_asked(4);
-            filling = filling.next(true);
-            control.lock().fill.hears(&filling);
+            fill_state = fill_state.next(true);
+            control.lock().fill_calls.hears(&fill_state);
             control.reported.notify_all();
             for call in calls {
                 assert!(call.join().unwrap().unwrap());
             }
         });
-        control.lock().fill.tell(&mut filling);
-        assert_eq!(filling.rebuild, None);
+        control.lock().fill_calls.tell(&mut fill_state);
+        assert_eq!(fill_state.rebuild, None);
     }
 }

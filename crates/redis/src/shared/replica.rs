@@ -39,7 +39,7 @@
 
 use super::delta::{self, BLOCK_WORDS, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
 use super::description::{Description, Lifetime, RedisKeys};
-use super::filling::Filling;
+use super::fill_state::FillState;
 use super::node::{Counts, Side};
 use crate::error::{Kind, Report, SharedError};
 use lanebloom::ConcurrentBloom;
@@ -139,7 +139,7 @@ pub(super) struct Replica<S> {
     ahead: BTreeMap<usize, Id>,
     calls: u64,
     pub(super) counts: Counts,
-    pub(super) filling: Filling,
+    pub(super) fill_state: FillState,
     /// The root key, this generation and its expected keys, if the set has generations.
     pub(super) generation: Option<(String, Id, u64)>,
     /// Whether a chunk on the server lacks bits that were there.
@@ -202,7 +202,7 @@ impl<S: Send + Sync> Replica<S> {
             ahead: BTreeMap::new(),
             calls: 0,
             counts: Counts::default(),
-            filling: Filling::default(),
+            fill_state: FillState::default(),
             generation: None,
             has_lost: false,
             tells_loss: false,
@@ -313,8 +313,8 @@ impl<S: Send + Sync> Replica<S> {
             .arg(&delta.bytes)
             .arg(&self.expires.time)
             .arg(self.expires.tolerance);
-        let (part, lease) = self.filling.says(is_last);
-        call.arg(part).arg(lease).arg(self.filling.era());
+        let (part, lease) = self.fill_state.says(is_last);
+        call.arg(part).arg(lease).arg(self.fill_state.era());
         call.arg(u8::from(self.tells_loss)).arg(self.cursor);
         let restores: Vec<String> = self.restores.iter().map(usize::to_string).collect();
         call.arg(if is_last { restores.join(" ") } else { String::new() });
@@ -339,7 +339,7 @@ impl<S: Send + Sync> Replica<S> {
             b"next" => false,
             _ => return Err(self.foreign("meta", "the reply of the script is unknown")),
         };
-        self.filling.comes_to(era);
+        self.fill_state.comes_to(era);
         self.tells_loss = false;
         let mut take = || {
             let (pulled, []) = pulled.as_chunks() else {
@@ -362,9 +362,9 @@ impl<S: Send + Sync> Replica<S> {
         }
         Ok(match (taken, done) {
             (Ok(true), true) => {
-                self.filling.hears(what);
+                self.fill_state.hears(what);
                 self.cursor = (self.cursor + CHECKED) % self.versions.len().max(1);
-                if self.filling.is_filled {
+                if self.fill_state.is_filled {
                     self.gaps.clear();
                 }
                 if is_last && pulled.is_empty() {
@@ -588,8 +588,8 @@ impl<S: Send + Sync> Side for Replica<S> {
         self.description.lifetime != Lifetime::Forever
     }
 
-    fn filling(&mut self) -> Option<&mut Filling> {
-        Some(&mut self.filling)
+    fn fill_state(&mut self) -> Option<&mut FillState> {
+        Some(&mut self.fill_state)
     }
 }
 

@@ -41,8 +41,8 @@ pub use self::stepped::SteppedSet;
 
 use self::side::SetSide;
 use super::description::RedisKeys;
-use super::fill::{self, Filled};
-use super::filling::Rebuild;
+use super::fill_once::{self, Filled};
+use super::fill_state::Rebuild;
 use super::node::Node;
 #[cfg(feature = "tokio")]
 use super::node::aside;
@@ -159,7 +159,7 @@ impl<S: KeyHasher> SharedSet<S> {
     ) -> Result<Filled, SharedError> {
         // Another node may have begun a generation since the last exchange.
         self.node.sync(timeout)?;
-        fill::fill_once(&self.node, timeout, |place| {
+        fill_once::fill_once(&self.node, timeout, |place| {
             let newest = self.filter.newest();
             // Otherwise the thread has gone on since, and the next turn is for the newest one.
             if newest.place == place {

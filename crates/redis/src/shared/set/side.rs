@@ -4,7 +4,7 @@
 use super::local_set::{Generation, LocalSet, Log};
 use crate::error::{Kind, SharedError};
 use crate::shared::description::{Description, Lifetime, RedisKeys};
-use crate::shared::filling::{Filling, Rebuild};
+use crate::shared::fill_state::{FillState, Rebuild};
 use crate::shared::node::{Counts, Side};
 use crate::shared::replica::{Id, Replica};
 use lanebloom::internal::Swap;
@@ -158,13 +158,13 @@ where
         self.local.check_keys(keys)?;
         // A generation in between may have keys that this node has not pulled.
         let is_next = root.before == Some(present.id);
-        let is_covered = self.replica.filling.is_complete() && is_next && !is_gone && !root.has_lost;
+        let is_covered = self.replica.fill_state.is_complete() && is_next && !is_gone && !root.has_lost;
         let filter = (self.build)(usize::try_from(keys).unwrap_or(usize::MAX)).map_err(SharedError::build)?;
         let filter = Arc::new(filter);
         let mut replica = replica_of(&self.keys, newest, keys, &filter)?;
-        replica.filling = self.replica.filling.next(is_covered);
+        replica.fill_state = self.replica.fill_state.next(is_covered);
         let next = Generation {
-            place: replica.filling.generation,
+            place: replica.fill_state.generation,
             id: newest,
             filter,
         };
@@ -175,7 +175,7 @@ where
         self.collect();
         self.replica.filter().insert_hashes(&self.unpushed.hashes);
         if self.unpushed.is_cut {
-            self.replica.filling.rebuild = Some(Rebuild::now(keys));
+            self.replica.fill_state.rebuild = Some(Rebuild::now(keys));
         }
         // (A new node comes to the generation that is there.)
         if self.has_joined {
@@ -238,7 +238,7 @@ where
             result?;
             self.has_joined = true;
             self.replica.has_lost = false;
-            if let Some(wanted) = self.replica.filling.rebuild {
+            if let Some(wanted) = self.replica.fill_state.rebuild {
                 let newest = self.local.newest().id;
                 let has_lost = self.unpushed.is_cut;
                 let announced = self.announce(server, newest, newest.number + 1, wanted, has_lost)?;
@@ -247,12 +247,12 @@ where
                     self.unpushed = Log::default();
                 }
                 if !self.unpushed.is_cut {
-                    self.replica.filling.rebuild = None;
+                    self.replica.fill_state.rebuild = None;
                 }
                 continue;
             }
             self.unpushed = Log::default();
-            if self.replica.filling.is_filled && self.local.generations.load().len() > 1 {
+            if self.replica.fill_state.is_filled && self.local.generations.load().len() > 1 {
                 self.local.generations.replace(vec![self.local.newest()]);
             }
             return Ok(());
@@ -275,7 +275,7 @@ where
         counts
     }
 
-    fn filling(&mut self) -> Option<&mut Filling> {
-        Some(&mut self.replica.filling)
+    fn fill_state(&mut self) -> Option<&mut FillState> {
+        Some(&mut self.replica.fill_state)
     }
 }

@@ -4,7 +4,7 @@ use super::local_set::{LocalSet, Log};
 use super::side::SetSide;
 use crate::error::SharedError;
 use crate::shared::description::RedisKeys;
-use crate::shared::filling::{Fill, Rebuild};
+use crate::shared::fill_state::{FillCalls, Rebuild};
 use crate::shared::node::Side;
 use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
 use redis::ConnectionLike;
@@ -60,7 +60,7 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
     /// after a loss.
     #[must_use]
     pub fn reading(&mut self) -> u64 {
-        self.side.filling().map_or(0, |filling| filling.reading)
+        self.side.fill_state().map_or(0, |fill_state| fill_state.reading)
     }
 
     /// A pass, as the thread makes it. `has_all` is the reading that a source has ended.
@@ -72,20 +72,20 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
         has_all: Option<u64>,
         rebuild: Option<u64>,
     ) -> Result<bool, SharedError> {
-        let mut fill = Fill {
+        let mut calls = FillCalls {
             calls: usize::from(wants),
             has_all,
-            ..Fill::default()
+            ..FillCalls::default()
         };
-        if let Some(filling) = self.side.filling() {
-            fill.rebuild = rebuild.map(|keys| (filling.generation, Rebuild::now(keys)));
-            fill.tell(filling);
+        if let Some(fill_state) = self.side.fill_state() {
+            calls.rebuild = rebuild.map(|keys| (fill_state.generation, Rebuild::now(keys)));
+            calls.tell(fill_state);
         }
         self.side.pass(server, &|| false)?;
-        if let Some(filling) = self.side.filling() {
-            fill.hears(filling);
-            self.is_complete = filling.is_complete();
+        if let Some(fill_state) = self.side.fill_state() {
+            calls.hears(fill_state);
+            self.is_complete = fill_state.is_complete();
         }
-        Ok(fill.has_turn())
+        Ok(calls.has_turn())
     }
 }

@@ -1,5 +1,5 @@
 //! A node's knowledge about filling its set: the part of the thread, which exchanges it with the
-//! server, and the part of the callers of `fill_once`. `fill.rs` has the rules.
+//! server, and the part of the callers of `fill_once`. `fill_once.rs` has the rules.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(super) const RENEWAL: Duration = Duration::from_millis(2500);
 
 /// The part of the thread: what it says to the server, and what the server has answered.
 #[derive(Debug, Default)]
-pub(super) struct Filling {
+pub(super) struct FillState {
     /// Gives a random number, which names this node in the lease.
     token: RandomState,
     /// Whether a caller of `fill_once` fills or waits.
@@ -55,7 +55,7 @@ impl Rebuild {
     }
 }
 
-impl Filling {
+impl FillState {
     /// The node's part in filling the generation after this one.
     pub(super) fn next(&self, is_covered: bool) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl Filling {
 
 /// The part of the callers of `fill_once`.
 #[derive(Debug, Default)]
-pub(super) struct Fill {
+pub(super) struct FillCalls {
     /// Calls that have not returned.
     pub(super) calls: usize,
     /// Whether a source runs. The calls of one node take turns.
@@ -127,26 +127,26 @@ pub(super) struct Fill {
     pub(super) failed: u64,
 }
 
-impl Fill {
+impl FillCalls {
     /// Before a pass: what the source has inserted by now, the pass pushes.
-    pub(super) fn tell(&mut self, filling: &mut Filling) {
-        filling.wants = self.calls > 0;
+    pub(super) fn tell(&mut self, fill_state: &mut FillState) {
+        fill_state.wants = self.calls > 0;
         // A pass of a node without calls ends the lease: a call that begins meanwhile waits.
-        self.holds &= filling.wants;
-        filling.has_all |= self.has_all == Some(filling.reading);
+        self.holds &= fill_state.wants;
+        fill_state.has_all |= self.has_all == Some(fill_state.reading);
         // If there is another one already, the caller has it.
         let wanted = self.rebuild.take();
-        let wanted = wanted.filter(|(after, _)| *after == filling.generation);
+        let wanted = wanted.filter(|(after, _)| *after == fill_state.generation);
         if let Some((_, wanted)) = wanted {
-            filling.rebuild = Some(wanted.or(filling.rebuild));
+            fill_state.rebuild = Some(wanted.or(fill_state.rebuild));
         }
     }
 
     /// After a pass that succeeded.
-    pub(super) fn hears(&mut self, filling: &Filling) {
-        self.holds = filling.holds;
-        self.generation = filling.generation;
-        self.reading = filling.reading;
+    pub(super) fn hears(&mut self, fill_state: &FillState) {
+        self.holds = fill_state.holds;
+        self.generation = fill_state.generation;
+        self.reading = fill_state.reading;
     }
 
     /// Whether a call may run its source.
@@ -162,21 +162,21 @@ mod tests {
     /// The last call has returned, and the pass that ends the lease is under way.
     #[test]
     fn a_call_that_begins_while_the_lease_ends_waits_for_it() {
-        let (mut fill, mut filling) = (Fill::default(), Filling::default());
-        fill.calls = 1;
-        fill.tell(&mut filling);
-        filling.hears(b"holds");
-        fill.hears(&filling);
-        assert!(fill.has_turn());
-        fill.calls = 0;
-        fill.tell(&mut filling);
-        assert_eq!(filling.says(true).1, 0);
-        fill.calls = 1;
-        assert!(!fill.has_turn());
+        let (mut calls, mut fill_state) = (FillCalls::default(), FillState::default());
+        calls.calls = 1;
+        calls.tell(&mut fill_state);
+        fill_state.hears(b"holds");
+        calls.hears(&fill_state);
+        assert!(calls.has_turn());
+        calls.calls = 0;
+        calls.tell(&mut fill_state);
+        assert_eq!(fill_state.says(true).1, 0);
+        calls.calls = 1;
+        assert!(!calls.has_turn());
         // The next pass asks for the lease again.
-        filling.hears(b"open");
-        fill.hears(&filling);
-        fill.tell(&mut filling);
-        assert!(filling.says(true).1 > 0);
+        fill_state.hears(b"open");
+        calls.hears(&fill_state);
+        calls.tell(&mut fill_state);
+        assert!(fill_state.says(true).1 > 0);
     }
 }

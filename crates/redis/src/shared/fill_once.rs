@@ -176,9 +176,9 @@ pub(super) fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
     let call = Call::begin(control);
     let mut filled = Filled::Elsewhere;
     while let Some(mut state) = call.wait_for_turn(timeout)? {
-        let (generation, reading) = (state.fill.generation, state.fill.reading);
-        state.fill.runs = true;
-        state.fill.fills += 1;
+        let (generation, reading) = (state.fill_calls.generation, state.fill_calls.reading);
+        state.fill_calls.runs = true;
+        state.fill_calls.fills += 1;
         drop(state);
         tracing::info!("this node fills a shared set");
         let mut run = Run { control, filled: None };
@@ -198,7 +198,7 @@ struct Call<'a> {
 impl<'a> Call<'a> {
     fn begin(control: &'a Control) -> Self {
         let mut state = control.lock();
-        state.fill.calls += 1;
+        state.fill_calls.calls += 1;
         control.ask(&mut state);
         drop(state);
         Self { control }
@@ -207,7 +207,7 @@ impl<'a> Call<'a> {
     /// Waits until this call may run its source. `None` if the set is filled.
     fn wait_for_turn(&self, timeout: Duration) -> Result<Option<MutexGuard<'a, State>>, SharedError> {
         let control = self.control;
-        let done = |state: &State| control.is_filled() || state.fill.has_turn();
+        let done = |state: &State| control.is_filled() || state.fill_calls.has_turn();
         let state = control.wait_for(control.lock(), timeout, done, |_| true)?;
         Ok((!control.is_filled()).then_some(state))
     }
@@ -216,7 +216,7 @@ impl<'a> Call<'a> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         let mut state = self.control.lock();
-        state.fill.calls -= 1;
+        state.fill_calls.calls -= 1;
         // The last one ends the lease.
         self.control.ask(&mut state);
     }
@@ -233,9 +233,9 @@ impl Drop for Run<'_> {
     fn drop(&mut self) {
         let Self { control, filled } = *self;
         let mut state = control.lock();
-        state.fill.runs = false;
-        state.fill.has_all = filled.or(state.fill.has_all);
-        state.fill.failed += u64::from(filled.is_none());
+        state.fill_calls.runs = false;
+        state.fill_calls.has_all = filled.or(state.fill_calls.has_all);
+        state.fill_calls.failed += u64::from(filled.is_none());
         control.ask(&mut state);
         drop(state);
         control.reported.notify_all();
