@@ -310,21 +310,23 @@
 
 mod deadline_socket;
 mod delta;
-mod description;
 mod fill_once;
 mod fill_state;
 mod lag_limit;
 mod node;
+mod redis_keys;
 mod replica;
 mod set;
+mod set_description;
 mod window;
 
 use crate::error::SharedError;
-use description::{Description, Lifetime, RedisKeys};
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3};
 use node::{Node, NodeOptions};
 use redis::Client;
+use redis_keys::RedisKeys;
 use replica::{Replica, since_1970};
+use set_description::{Lifetime, SetDescription};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -616,7 +618,7 @@ impl SharedBuilder {
         filter: impl Into<Arc<ConcurrentBloom<S>>>,
     ) -> Result<SharedBloom<S>, SharedError> {
         let filter = filter.into();
-        let description = Description::of(&filter, filter.hasher(), self.lifetime);
+        let description = SetDescription::of(&filter, filter.hasher(), self.lifetime);
         let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
         let node = Node::start(server, replica, &self.node)?.into();
         Ok(Shared { filter, node })
@@ -769,7 +771,7 @@ pub fn exchange_over<S: KeyHasher + Send + Sync>(
     filter: Arc<ConcurrentBloom<S>>,
     passes: usize,
 ) -> Result<(), SharedError> {
-    let description = Description::of(&filter, filter.hasher(), Lifetime::Forever);
+    let description = SetDescription::of(&filter, filter.hasher(), Lifetime::Forever);
     node::passes(
         Replica::new(RedisKeys::of("fuzz")?, description, filter)?,
         server,

@@ -38,9 +38,10 @@
 //! A node that came after the loss knows the chunk as a gap (`gaps`).
 
 use super::delta::{self, BLOCK_WORDS, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
-use super::description::{Description, Lifetime, RedisKeys};
 use super::fill_state::FillState;
 use super::node::{Counts, Side};
+use super::redis_keys::RedisKeys;
+use super::set_description::{Lifetime, SetDescription};
 use crate::error::{Kind, Report, SharedError};
 use lanebloom::ConcurrentBloom;
 use redis::{ConnectionLike, Script};
@@ -127,7 +128,7 @@ impl Expiry {
 pub(super) struct Replica<S> {
     filter: Arc<ConcurrentBloom<S>>,
     keys: RedisKeys,
-    description: Description,
+    description: SetDescription,
     pub(super) expires: Expiry,
     random: RandomState,
     /// See the top of this file.
@@ -169,7 +170,7 @@ impl<S: Send + Sync> Replica<S> {
     /// `description` must be that of `filter`, or of the filter that hashes its keys.
     pub(super) fn new(
         keys: RedisKeys,
-        description: Description,
+        description: SetDescription,
         filter: Arc<ConcurrentBloom<S>>,
     ) -> Result<Self, SharedError> {
         let chunks = filter.blocks().div_ceil(CHUNK_BLOCKS);

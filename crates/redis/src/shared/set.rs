@@ -40,12 +40,12 @@ pub use self::local_set::LocalSet;
 pub use self::stepped::SteppedSet;
 
 use self::side::SetSide;
-use super::description::RedisKeys;
 use super::fill_once::{self, Filled};
 use super::fill_state::Rebuild;
 use super::node::Node;
 #[cfg(feature = "tokio")]
 use super::node::aside;
+use super::redis_keys::RedisKeys;
 use super::{Shared, SharedBuilder};
 use crate::error::SharedError;
 use lanebloom::{BuildError, ConcurrentBloom, KeyHasher, Murmur3};

@@ -11,9 +11,10 @@
 //! expired. A replica keeps its generation's memory from reuse. If the list has another filter
 //! under a number, this file replaces the replica of that number.
 
-use super::description::{Description, Lifetime, RedisKeys};
 use super::node::{self, Counts, Node, Side};
+use super::redis_keys::RedisKeys;
 use super::replica::{Expiry, Replica};
+use super::set_description::{Lifetime, SetDescription};
 use super::{Shared, SharedBuilder};
 use crate::error::SharedError;
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, WindowedBloom};
@@ -122,7 +123,7 @@ impl SharedBuilder {
 struct Generations<S> {
     window: Arc<WindowedBloom<S>>,
     keys: RedisKeys,
-    description: Description,
+    description: SetDescription,
     generations: u64,
     /// Nanoseconds of a generation.
     period: u64,
@@ -162,7 +163,7 @@ impl<S: KeyHasher> Generations<S> {
         let lifetime = Lifetime::Window { generations, period };
         let list = Self::list(&window, 0)?;
         Ok(Self {
-            description: Description::of(&list[0].1, window.hasher(), lifetime),
+            description: SetDescription::of(&list[0].1, window.hasher(), lifetime),
             window,
             keys,
             generations,

@@ -3,10 +3,11 @@
 
 use super::local_set::{Generation, LocalSet, Log};
 use crate::error::{Kind, SharedError};
-use crate::shared::description::{Description, Lifetime, RedisKeys};
 use crate::shared::fill_state::{FillState, Rebuild};
 use crate::shared::node::{Counts, Side};
+use crate::shared::redis_keys::RedisKeys;
 use crate::shared::replica::{Id, Replica};
+use crate::shared::set_description::{Lifetime, SetDescription};
 use lanebloom::internal::Swap;
 use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
 use redis::{ConnectionLike, Script};
@@ -213,7 +214,7 @@ fn replica_of<S: KeyHasher + Send + Sync>(
     expected_keys: u64,
     filter: &Arc<ConcurrentBloom<S>>,
 ) -> Result<Replica<S>, SharedError> {
-    let description = Description::of(filter, filter.hasher(), Lifetime::Forever);
+    let description = SetDescription::of(filter, filter.hasher(), Lifetime::Forever);
     let mut replica = Replica::new(keys.of_generation(id), description, Arc::clone(filter))?;
     replica.generation = Some((keys.key("meta"), id, expected_keys));
     Ok(replica)

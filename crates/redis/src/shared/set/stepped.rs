@@ -3,9 +3,9 @@
 use super::local_set::{LocalSet, Log};
 use super::side::SetSide;
 use crate::error::SharedError;
-use crate::shared::description::RedisKeys;
 use crate::shared::fill_state::{FillCalls, Rebuild};
 use crate::shared::node::Side;
+use crate::shared::redis_keys::RedisKeys;
 use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
 use redis::ConnectionLike;
 use std::sync::Arc;

@@ -421,7 +421,7 @@ fn who_does_not_fit_is_refused() {
     let one = node(&redis, &clock);
     insert(&one, 0..100);
     sync(&one);
-    // The unit tests of `description.rs` try every difference.
+    // The unit tests of `set_description.rs` try every difference.
     let refused = |result: Result<SharedWindow, SharedError>, says: &str| {
         let error = result.unwrap_err();
         assert!(error.is_incompatible() && !error.is_expired(), "{error}");

@@ -1,85 +1,15 @@
-//! The description of a set: its keys in Redis, and the settings that all of its nodes must share.
-//! The server keeps it as text. Every node compares it with its own before it exchanges bits.
+//! The description of a set: the settings that all of its nodes must share. The server keeps it as
+//! text. Every node compares it with its own before it exchanges bits.
 
+use super::redis_keys::RedisKeys;
 use crate::error::{Kind, Report, SharedError};
-use crate::reply::shortened;
 use lanebloom::{ConcurrentBloom, KeyHasher};
-use redis::{RedisError, RedisResult, Value};
 use std::fmt;
 use std::time::Duration;
 
 /// The version of the keys, the deltas and the layout of the bits. A node with another version is
 /// refused.
 const FORMAT: u32 = 2;
-
-/// The keys of a set, or of a generation of one.
-#[derive(Clone, Debug)]
-pub(super) struct RedisKeys {
-    name: String,
-    prefix: String,
-}
-
-impl RedisKeys {
-    /// The keys of the set of this name. In braces, the name is the hash tag of Redis Cluster, so
-    /// all keys of a set are on one server.
-    pub(super) fn of(name: &str) -> Result<Self, SharedError> {
-        if name.is_empty() || name.contains(['{', '}']) {
-            return Err(SharedError::other(format!(
-                "the name {name:?} is empty or has a brace, which marks a hash tag in Redis Cluster"
-            )));
-        }
-        let (name, prefix) = (name.to_owned(), format!("{{{name}}}"));
-        Ok(Self { name, prefix })
-    }
-
-    /// The keys of one of the set's generations.
-    pub(super) fn of_generation(&self, number: impl fmt::Display) -> Self {
-        let (name, prefix) = (self.name.clone(), self.key(number));
-        Self { name, prefix }
-    }
-
-    /// The key of a part of the set.
-    pub(super) fn key(&self, role: impl fmt::Display) -> String {
-        format!("{}:{role}", self.prefix)
-    }
-
-    /// The texts of a script's answer.
-    pub(super) fn answer(&self, reply: RedisResult<Value>, script: &str) -> Result<Vec<Vec<u8>>, SharedError> {
-        let unexpected =
-            |reply: &Value| SharedError::other(format!("unexpected reply to {script}: {}", shortened(reply)));
-        let reply = reply.map_err(|error| self.error(error))?;
-        let Value::Array(texts) = reply else {
-            return Err(unexpected(&reply));
-        };
-        let bytes = |text| match text {
-            Value::BulkString(bytes) => Ok(bytes),
-            other => Err(unexpected(&other)),
-        };
-        texts.into_iter().map(bytes).collect()
-    }
-
-    /// The error of a command about these keys.
-    pub(super) fn error(&self, error: RedisError) -> SharedError {
-        // (In a script, Redis 7 says so with the code ERR, and Valkey with none.)
-        let texts = ["The user executing the script can't", "ACL failure in script"];
-        let in_script = || texts.iter().any(|text| error.to_string().contains(text));
-        if error.code() != Some("NOPERM") && !in_script() {
-            return SharedError::redis(error);
-        }
-        let error = SharedError::redis(error);
-        let text = format!(
-            "{error}; the user needs @scripting, the commands of the scripts (@read, @write, TIME), and the keys ~{{{}}}:*",
-            self.name
-        );
-        Report::other(text).because(error).into()
-    }
-
-    /// The error for a part that no node wrote.
-    pub(super) fn foreign(&self, role: impl fmt::Display, what: &str) -> SharedError {
-        let key = self.key(role);
-        SharedError::other(format!("{key} was not written by a shared filter: {what}"))
-    }
-}
 
 /// The key whose hash tells hashers apart: as snapshots do, up to a chance of 2^-64. It reveals no
 /// more about a secret than any other hash does.
@@ -138,14 +68,14 @@ impl fmt::Display for Lifetime {
 
 /// The settings that all nodes of a set share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Description {
+pub(super) struct SetDescription {
     layout: SetLayout,
     hasher_fingerprint: u64,
     pub(super) lifetime: Lifetime,
 }
 
 /// The text on the server.
-impl fmt::Display for Description {
+impl fmt::Display for SetDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layout = &self.layout;
         write!(f, "{FORMAT} {} ", layout.blocks)?;
@@ -162,7 +92,7 @@ impl fmt::Display for Description {
     }
 }
 
-impl Description {
+impl SetDescription {
     /// Describes filters of the layout of this one, whose keys `hasher` hashes.
     pub(super) fn of<S>(filter: &ConcurrentBloom<S>, hasher: &impl KeyHasher, lifetime: Lifetime) -> Self {
         let lines = filter.lines_per_key();
@@ -248,14 +178,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn description(lifetime: Lifetime) -> Description {
+    fn description(lifetime: Lifetime) -> SetDescription {
         let layout = SetLayout {
             blocks: 17,
             lines: 1,
             words: 2,
             bits: 3,
         };
-        Description {
+        SetDescription {
             layout,
             hasher_fingerprint: 0xab,
             lifetime,
@@ -283,13 +213,13 @@ mod tests {
             ]
         );
         for (lifetime, text) in lifetimes().into_iter().zip(texts) {
-            assert_eq!(Description::parse(&text), Some((2, description(lifetime))));
+            assert_eq!(SetDescription::parse(&text), Some((2, description(lifetime))));
         }
         let mut two_lines = description(Lifetime::Forever);
         (two_lines.layout.lines, two_lines.layout.blocks) = (2, 18);
         let text = format!("2 18 2x2 3 {print} 0");
         assert_eq!(two_lines.to_string(), text);
-        assert_eq!(Description::parse(&text), Some((2, two_lines)));
+        assert_eq!(SetDescription::parse(&text), Some((2, two_lines)));
     }
 
     #[test]
