@@ -1,6 +1,6 @@
-//! The thread of a node. It brings its side of a set and the server together from time to time. The
-//! file also holds the messages between the thread and the node's owners.
-//! [`SharedBloom`](super::SharedBloom) and `SharedWindow` start it, each with its own [`Side`].
+//! The thread of a node. It brings its replica of a set and the server together from time to time.
+//! The file also holds the messages between the thread and the node's owners.
+//! [`SharedBloom`](super::SharedBloom) and `SharedWindow` start it, each with its own replica.
 //!
 //! # End of the thread
 //!
@@ -30,8 +30,8 @@ const LAST_PAUSE: Duration = Duration::from_secs(3);
 /// The thread rests this many times as long as a comparison took.
 const REST: u32 = 4;
 
-/// A node's part of a set.
-pub(super) trait Side: Send {
+/// A node's replica of a set, as its thread works on it.
+pub(super) trait Replicate: Send {
     /// The work before an exchange, whether the server is there or not.
     fn prepare(&mut self) -> Result<(), SharedError> {
         Ok(())
@@ -64,14 +64,18 @@ pub(super) trait Side: Send {
     }
 }
 
-/// Makes this many passes of a side, as its thread does, and goes on after errors. Returns the
+/// Makes this many passes of a replica, as its thread does, and goes on after errors. Returns the
 /// result of the last pass.
-pub(super) fn passes(mut side: impl Side, server: &mut dyn ConnectionLike, passes: usize) -> Result<(), SharedError> {
-    let pass = |_| side.prepare().and_then(|()| side.pass(server, &|| false));
+pub(super) fn passes(
+    mut replica: impl Replicate,
+    server: &mut dyn ConnectionLike,
+    passes: usize,
+) -> Result<(), SharedError> {
+    let pass = |_| replica.prepare().and_then(|()| replica.pass(server, &|| false));
     (0..passes).map(pass).last().unwrap_or(Ok(()))
 }
 
-/// The work of a node's side.
+/// The work of a node's replica.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) resyncs: u64,
@@ -82,7 +86,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Adds the work of another side, without the duration of its last comparison.
+    /// Adds the work of another replica, without the duration of its last comparison.
     pub(super) fn add(&mut self, other: Self) {
         self.resyncs += other.resyncs;
         self.pushed_bytes += other.pushed_bytes;
@@ -103,12 +107,16 @@ pub(super) struct NodeOptions {
 pub(super) struct Node(Arc<Control>);
 
 impl Node {
-    /// Merges `side` and the server's set, and starts the thread that keeps them equal.
-    pub(super) fn start(server: Client, side: impl Side + 'static, options: &NodeOptions) -> Result<Self, SharedError> {
+    /// Merges `replica` and the server's set, and starts the thread that keeps them equal.
+    pub(super) fn start(
+        server: Client,
+        replica: impl Replicate + 'static,
+        options: &NodeOptions,
+    ) -> Result<Self, SharedError> {
         let control = Arc::new(Control::new(options));
         let timeout = control.lag_limit.timeout(options.timeout);
         let mut worker = Worker {
-            side: Box::new(side),
+            replica: Box::new(replica),
             server,
             moved: None,
             connection: None,
@@ -123,7 +131,7 @@ impl Node {
         worker.warn_of_evictions();
         // A node with a limit lags until the others have pushed: the server may have been away.
         control.lock().is_lagging = control.lag_limit.is_set();
-        control.report(0, began, &mut *worker.side, None);
+        control.report(0, began, &mut *worker.replica, None);
         let its_control = Arc::clone(&control);
         thread::Builder::new()
             .name("lanebloom-shared".into())
@@ -403,11 +411,11 @@ impl Control {
         (!state.ended).then_some(state.asked)
     }
 
-    fn report(&self, asked: u64, began: Instant, side: &mut dyn Side, error: Option<SharedError>) {
+    fn report(&self, asked: u64, began: Instant, replica: &mut dyn Replicate, error: Option<SharedError>) {
         let ended = Instant::now();
         let mut guard = self.lock();
         let state = &mut *guard;
-        state.counts = side.counts();
+        state.counts = replica.counts();
         state.attempted = asked;
         // Before this exchange counts: it may be the first after a lag.
         let lagged = self.lag_limit.is_exceeded();
@@ -416,7 +424,7 @@ impl Control {
             state.succeeded = asked;
             state.current = Some(began);
             state.passes += 1;
-            if let Some(fill_state) = side.fill_state() {
+            if let Some(fill_state) = replica.fill_state() {
                 state.fill_calls.hears(fill_state);
                 lost = self.open_until_filled && self.is_filled() && !fill_state.is_complete();
                 // Partners: the loads in `is_filled` and `may_lack_keys`.
@@ -464,7 +472,7 @@ impl Control {
 
 /// The thread's own state.
 struct Worker {
-    side: Box<dyn Side>,
+    replica: Box<dyn Replicate>,
     server: Client,
     /// The node of Redis Cluster that has the set, if `server` is another one.
     moved: Option<Client>,
@@ -487,10 +495,10 @@ impl Worker {
                 Err(_) => failures += 1,
             }
             pause = control.lag_limit.pause(self.pause(failures));
-            if self.side.fill_state().is_some_and(|fill_state| fill_state.wants) {
+            if self.replica.fill_state().is_some_and(|fill_state| fill_state.wants) {
                 pause = pause.min(fill_state::RENEWAL);
             }
-            control.report(asked, began, &mut *self.side, result.err());
+            control.report(asked, began, &mut *self.replica, result.err());
         }
         if failures == 0 && !control.lock().pushed {
             let end = Instant::now() + self.timeout;
@@ -501,12 +509,12 @@ impl Worker {
     /// A pass in the background. The caller's code in it, a window's clock and the cloning of a
     /// hasher, may panic: that becomes an error like others.
     fn try_pass(&mut self, control: &Control, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
-        if let Some(fill_state) = self.side.fill_state() {
+        if let Some(fill_state) = self.replica.fill_state() {
             control.lock().fill_calls.tell(fill_state);
         }
         let result = panic::catch_unwind(AssertUnwindSafe(|| self.pass(ended)));
         result.unwrap_or_else(|panic| {
-            self.side.forget();
+            self.replica.forget();
             let says = message(&*panic);
             Err(SharedError::other(format!(
                 "the exchange panicked and started again: {says}"
@@ -533,16 +541,16 @@ impl Worker {
 
     /// One pass, on the present connection or on a new one.
     fn pass_at_one(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
-        self.side.prepare()?;
+        self.replica.prepare()?;
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
-                let most_bytes = self.side.most_bytes();
+                let most_bytes = self.replica.most_bytes();
                 DeadlineSocket::open(self.moved.as_ref().unwrap_or(&self.server), self.timeout, most_bytes)
                     .map_err(SharedError::redis)?
             }
         };
-        self.side.pass(&mut connection, ended)?;
+        self.replica.pass(&mut connection, ended)?;
         // Kept after a success only. After a failure the next reply might belong to an earlier
         // request. A server that refuses may have been demoted, and another may have its name now.
         self.connection = Some(connection);
@@ -564,7 +572,7 @@ impl Worker {
                         .unwrap_or_default()
                 };
                 let (limit, policy) = (field("maxmemory:").trim(), field("maxmemory_policy:").trim());
-                let evicts = policy.starts_with("allkeys") || policy.starts_with("volatile") && self.side.expires();
+                let evicts = policy.starts_with("allkeys") || policy.starts_with("volatile") && self.replica.expires();
                 if evicts && limit != "0" {
                     tracing::warn!(
                         policy,
@@ -582,7 +590,7 @@ impl Worker {
     /// The pause after this many failures in a row.
     fn pause(&self, failures: u32) -> Duration {
         if failures == 0 {
-            return self.interval.max(self.side.counts().comparing * REST);
+            return self.interval.max(self.replica.counts().comparing * REST);
         }
         let doubled = FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(16));
         let jitter = self.random.hash_one(Instant::now()) as u32;

@@ -39,7 +39,7 @@
 
 use super::delta::{self, BLOCK_WORDS, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
 use super::fill_state::FillState;
-use super::node::{Counts, Side};
+use super::node::{Counts, Replicate};
 use super::redis_keys::RedisKeys;
 use super::set_description::{Lifetime, SetDescription};
 use crate::error::{Kind, Report, SharedError};
@@ -219,7 +219,7 @@ impl<S: Send + Sync> Replica<S> {
         &self.filter
     }
 
-    /// [`Side::pass`]. `head` is the server's last exchange, if the caller has just read it: then a
+    /// [`Replicate::pass`]. `head` is the server's last exchange, if the caller has just read it: then a
     /// pass without news needs no call.
     pub(super) fn catch_up(
         &mut self,
@@ -552,8 +552,8 @@ impl<S: Send + Sync> Replica<S> {
     }
 }
 
-/// The side of a [`SharedBloom`](super::SharedBloom): one filter, one set.
-impl<S: Send + Sync> Side for Replica<S> {
+/// The replica of a [`SharedBloom`](super::SharedBloom): one filter, one set.
+impl<S: Send + Sync> Replicate for Replica<S> {
     fn prepare(&mut self) -> Result<(), SharedError> {
         match self.description.lifetime {
             Lifetime::Until(time) if since_1970(SystemTime::now()) >= time => {

@@ -33,13 +33,13 @@
 //! and then reads the log: either it finds the hash there, or the insert finds the new list.
 
 mod local_set;
-mod side;
+mod set_replica;
 mod stepped;
 
 pub use self::local_set::LocalSet;
 pub use self::stepped::SteppedSet;
 
-use self::side::SetSide;
+use self::set_replica::SetReplica;
 use super::fill_once::{self, Filled};
 use super::fill_state::Rebuild;
 use super::node::Node;
@@ -132,10 +132,10 @@ impl SharedBuilder {
         build: impl Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send + 'static,
     ) -> Result<SharedSet<S>, SharedError> {
         self.check_no_expiry("a set that can be rebuilt")?;
-        let side = SetSide::new(RedisKeys::of(&self.name)?, expected_keys, build)?;
-        let filter = Arc::clone(&side.local);
+        let replica = SetReplica::new(RedisKeys::of(&self.name)?, expected_keys, build)?;
+        let filter = Arc::clone(&replica.local);
         self.node.open_until_filled = true;
-        let node = Node::start(server, side, &self.node)?.into();
+        let node = Node::start(server, replica, &self.node)?.into();
         Ok(Shared { filter, node })
     }
 }

@@ -11,7 +11,7 @@
 //! expired. A replica keeps its generation's memory from reuse. If the list has another filter
 //! under a number, this file replaces the replica of that number.
 
-use super::node::{self, Counts, Node, Side};
+use super::node::{self, Counts, Node, Replicate};
 use super::redis_keys::RedisKeys;
 use super::replica::{Expiry, Replica};
 use super::set_description::{Lifetime, SetDescription};
@@ -112,15 +112,15 @@ impl SharedBuilder {
     ) -> Result<SharedWindow<S>, SharedError> {
         let filter = filter.into();
         self.check_no_expiry("a window expires by its generations: it")?;
-        let side = Generations::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
+        let replica = WindowReplica::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
         self.node.open_until_filled = false;
-        let node = Node::start(server, side, &self.node)?.into();
+        let node = Node::start(server, replica, &self.node)?.into();
         Ok(Shared { filter, node })
     }
 }
 
-/// The side of a [`SharedWindow`].
-struct Generations<S> {
+/// The replica of a [`SharedWindow`].
+struct WindowReplica<S> {
     window: Arc<WindowedBloom<S>>,
     keys: RedisKeys,
     description: SetDescription,
@@ -142,7 +142,7 @@ fn astray() -> SharedError {
 /// A generation and its number.
 type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 
-impl<S: KeyHasher> Generations<S> {
+impl<S: KeyHasher> WindowReplica<S> {
     fn new(keys: RedisKeys, window: Arc<WindowedBloom<S>>) -> Result<Self, SharedError> {
         let generations = window.generations() as u64;
         let unfit = |why: &str| SharedError::other(format!("the window {why}"));
@@ -252,7 +252,7 @@ impl<S: KeyHasher> Generations<S> {
     }
 }
 
-impl<S: KeyHasher + Send + Sync> Side for Generations<S> {
+impl<S: KeyHasher + Send + Sync> Replicate for WindowReplica<S> {
     fn prepare(&mut self) -> Result<(), SharedError> {
         self.follow(0)
     }
@@ -323,7 +323,7 @@ pub fn exchange_window_over<S: KeyHasher + Send + Sync>(
     filter: Arc<WindowedBloom<S>>,
     passes: usize,
 ) -> Result<(), SharedError> {
-    node::passes(Generations::new(RedisKeys::of("fuzz")?, filter)?, server, passes)
+    node::passes(WindowReplica::new(RedisKeys::of("fuzz")?, filter)?, server, passes)
 }
 
 #[cfg(test)]
@@ -338,13 +338,13 @@ mod tests {
             .expected_keys(100)
             .window(Duration::from_secs(60));
         let window = builder.clock(|| Duration::from_secs(1_000_000)).build().unwrap();
-        let mut side = Generations::new(RedisKeys::of("recent").unwrap(), Arc::new(window)).unwrap();
+        let mut replica = WindowReplica::new(RedisKeys::of("recent").unwrap(), Arc::new(window)).unwrap();
         let mut numbers = Vec::new();
         for _ in 0..3 {
-            side.follow(0).unwrap();
-            let list = side.window.numbered(0).unwrap().unwrap();
-            assert_eq!(side.replicas.len(), list.len());
-            for ((number, filter), (followed, replica)) in list.iter().zip(&side.replicas) {
+            replica.follow(0).unwrap();
+            let list = replica.window.numbered(0).unwrap().unwrap();
+            assert_eq!(replica.replicas.len(), list.len());
+            for ((number, filter), (followed, replica)) in list.iter().zip(&replica.replicas) {
                 assert_eq!(number, followed);
                 assert!(Arc::ptr_eq(filter, replica.filter()), "{number}");
             }
@@ -352,7 +352,7 @@ mod tests {
             drop(list);
             // The newest generation still has its number, but another filter: the replica holds the
             // cleared one.
-            Arc::get_mut(&mut side.window).unwrap().clear();
+            Arc::get_mut(&mut replica.window).unwrap().clear();
         }
         assert!(numbers.iter().all(|number| *number == numbers[0]));
     }

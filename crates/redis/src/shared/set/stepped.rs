@@ -1,10 +1,10 @@
 //! For tests: a node of a set without a thread.
 
 use super::local_set::{LocalSet, Log};
-use super::side::SetSide;
+use super::set_replica::SetReplica;
 use crate::error::SharedError;
 use crate::shared::fill_state::{FillCalls, Rebuild};
-use crate::shared::node::Side;
+use crate::shared::node::Replicate;
 use crate::shared::redis_keys::RedisKeys;
 use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
 use redis::ConnectionLike;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[doc(hidden)]
 pub struct SteppedSet<S> {
     local: Arc<LocalSet<S>>,
-    side: Box<dyn Side>,
+    replica: Box<dyn Replicate>,
     is_complete: bool,
 }
 
@@ -24,10 +24,10 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
         expected_keys: usize,
         build: impl Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send + 'static,
     ) -> Result<Self, SharedError> {
-        let side = SetSide::new(RedisKeys::of(name)?, expected_keys, build)?;
+        let replica = SetReplica::new(RedisKeys::of(name)?, expected_keys, build)?;
         Ok(Self {
-            local: Arc::clone(&side.local),
-            side: Box::new(side),
+            local: Arc::clone(&replica.local),
+            replica: Box::new(replica),
             is_complete: false,
         })
     }
@@ -60,7 +60,7 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
     /// after a loss.
     #[must_use]
     pub fn reading(&mut self) -> u64 {
-        self.side.fill_state().map_or(0, |fill_state| fill_state.reading)
+        self.replica.fill_state().map_or(0, |fill_state| fill_state.reading)
     }
 
     /// A pass, as the thread makes it. `has_all` is the reading that a source has ended.
@@ -77,12 +77,12 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
             has_all,
             ..FillCalls::default()
         };
-        if let Some(fill_state) = self.side.fill_state() {
+        if let Some(fill_state) = self.replica.fill_state() {
             calls.rebuild = rebuild.map(|keys| (fill_state.generation, Rebuild::now(keys)));
             calls.tell(fill_state);
         }
-        self.side.pass(server, &|| false)?;
-        if let Some(fill_state) = self.side.fill_state() {
+        self.replica.pass(server, &|| false)?;
+        if let Some(fill_state) = self.replica.fill_state() {
             calls.hears(fill_state);
             self.is_complete = fill_state.is_complete();
         }

@@ -4,7 +4,7 @@
 use super::local_set::{Generation, LocalSet, Log};
 use crate::error::{Kind, SharedError};
 use crate::shared::fill_state::{FillState, Rebuild};
-use crate::shared::node::{Counts, Side};
+use crate::shared::node::{Counts, Replicate};
 use crate::shared::redis_keys::RedisKeys;
 use crate::shared::replica::{Id, Replica};
 use crate::shared::set_description::{Lifetime, SetDescription};
@@ -23,13 +23,13 @@ const MOST_GROWTH: u64 = 1024;
 
 static ANNOUNCE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../announce.lua")));
 
-/// The side of a [`SharedSet`](super::SharedSet).
-pub(super) struct SetSide<S, B> {
+/// The replica of a [`SharedSet`](super::SharedSet).
+pub(super) struct SetReplica<S, B> {
     pub(super) local: Arc<LocalSet<S>>,
     keys: RedisKeys,
     build: B,
     random: RandomState,
-    /// This node's side of the newest generation.
+    /// The replica of the newest generation.
     replica: Replica<S>,
     /// Whether the server has had the newest generation, as this node knows it.
     has_joined: bool,
@@ -39,7 +39,7 @@ pub(super) struct SetSide<S, B> {
     past: Counts,
 }
 
-impl<S, B> SetSide<S, B>
+impl<S, B> SetReplica<S, B>
 where
     S: KeyHasher + Send + Sync,
     B: Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send,
@@ -220,7 +220,7 @@ fn replica_of<S: KeyHasher + Send + Sync>(
     Ok(replica)
 }
 
-impl<S, B> Side for SetSide<S, B>
+impl<S, B> Replicate for SetReplica<S, B>
 where
     S: KeyHasher + Send + Sync,
     B: Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send,
