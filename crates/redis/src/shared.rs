@@ -335,7 +335,7 @@ use std::time::{Duration, SystemTime};
 pub use fill_once::Filled;
 pub use node::SharedStats;
 #[doc(hidden)]
-pub use set::SteppedSet;
+pub use set::ThreadlessSet;
 pub use set::{LocalSet, SharedSet};
 pub use window::SharedWindow;
 #[doc(hidden)]

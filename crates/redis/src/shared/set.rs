@@ -34,10 +34,10 @@
 
 mod local_set;
 mod set_replica;
-mod stepped;
+mod threadless;
 
 pub use self::local_set::LocalSet;
-pub use self::stepped::SteppedSet;
+pub use self::threadless::ThreadlessSet;
 
 use self::set_replica::SetReplica;
 use super::fill_once::{self, Filled};

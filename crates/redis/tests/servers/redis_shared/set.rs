@@ -5,7 +5,7 @@ use crate::common::{SetAtEnd, number, wait_until};
 use crate::mock::meanwhile;
 use crate::redis_server::Redis;
 use lanebloom::{BuildError, ConcurrentBloom, Murmur3};
-use lanebloom_redis::shared::{Filled, SteppedSet};
+use lanebloom_redis::shared::{Filled, ThreadlessSet};
 use lanebloom_redis::{LocalSet, SharedBloom, SharedError, SharedSet};
 use redis::Connection;
 use std::convert::Infallible;
@@ -195,13 +195,13 @@ fn what_does_not_fit_a_set_is_an_error() {
 }
 
 /// A node whose passes the test makes, after both have filled the first generation.
-struct Stepped {
-    node: SteppedSet<Murmur3>,
+struct Threadless {
+    node: ThreadlessSet<Murmur3>,
     handle: Arc<LocalSet>,
     server: Connection,
 }
 
-impl Stepped {
+impl Threadless {
     fn pass(&mut self, rebuild: Option<u64>) {
         self.node.pass(&mut self.server, false, None, rebuild).unwrap();
     }
@@ -215,13 +215,13 @@ impl Stepped {
                 .build()
         };
         let mut nodes = [(); 2].map(|()| {
-            let node = SteppedSet::new("ids", 100, build).unwrap();
+            let node = ThreadlessSet::new("ids", 100, build).unwrap();
             let (handle, server) = (node.local(), redis.connection());
             Self { node, handle, server }
         });
         let one = &mut nodes[0];
         assert!(one.node.pass(&mut one.server, true, None, None).unwrap());
-        let (place, filter) = SteppedSet::newest(&one.handle);
+        let (place, filter) = ThreadlessSet::newest(&one.handle);
         filter.insert(&0u64);
         one.node.pass(&mut one.server, true, Some(place), None).unwrap();
         nodes[1].pass(None);
@@ -250,7 +250,7 @@ fn of_nodes_that_rebuild_at_once_one_begins_a_generation() {
     let mut requests = usize::MAX;
     for at in 1.. {
         redis.ask::<()>(&["FLUSHALL"]);
-        let [mut one, mut other] = Stepped::two(&redis);
+        let [mut one, mut other] = Threadless::two(&redis);
         let mut server = meanwhile(&redis, |number| {
             if number == at {
                 other.pass(Some(300));
@@ -286,7 +286,7 @@ fn of_nodes_that_rebuild_at_once_one_begins_a_generation() {
 #[test]
 fn a_generation_in_between_is_not_passed_over() {
     let redis = server!();
-    let [mut one, mut other] = Stepped::two(&redis);
+    let [mut one, mut other] = Threadless::two(&redis);
     one.pass(Some(100));
     one.push(17);
     one.pass(Some(100));
@@ -300,7 +300,7 @@ fn a_generation_that_is_lost_opens_all() {
     let redis = server!();
     for begins_anew in [false, true] {
         redis.ask::<()>(&["FLUSHALL"]);
-        let [mut one, mut other] = Stepped::two(&redis);
+        let [mut one, mut other] = Threadless::two(&redis);
         let before = Backup::of(&redis);
         one.pass(Some(100));
         one.push(17);
@@ -319,7 +319,7 @@ fn a_generation_that_is_lost_opens_all() {
 #[test]
 fn a_push_that_is_lost_before_a_rebuild_opens_all() {
     let redis = server!();
-    let [mut one, mut other] = Stepped::two(&redis);
+    let [mut one, mut other] = Threadless::two(&redis);
     let before = Backup::of(&redis);
     one.push(17);
     before.bring_back(&redis);
@@ -333,7 +333,7 @@ fn a_push_that_is_lost_before_a_rebuild_opens_all() {
 #[test]
 fn an_insert_during_a_pass_comes_to_the_next_generation() {
     let redis = server!();
-    let [mut one, mut other] = Stepped::two(&redis);
+    let [mut one, mut other] = Threadless::two(&redis);
     let handle = one.node.local();
     let mut server = meanwhile(&redis, |_| {
         handle.insert(&17u64);
@@ -385,7 +385,7 @@ fn of_processes_with_schedules_one_begins_a_generation() {
 #[test]
 fn a_generation_that_is_announced_twice_is_two() {
     let redis = server!();
-    let [mut one, mut other] = Stepped::two(&redis);
+    let [mut one, mut other] = Threadless::two(&redis);
     let mut server = meanwhile(&redis, |number| match number {
         // After the announcement.
         3.. => Err(std::io::Error::other("simulated").into()),

@@ -18,7 +18,7 @@ use crate::mock::{Mock, Request};
 use crate::redis_server::{Redis, ask};
 use lanebloom::ConcurrentBloom;
 use lanebloom_redis::LocalSet;
-use lanebloom_redis::shared::SteppedSet;
+use lanebloom_redis::shared::ThreadlessSet;
 use redis::{Connection, RedisResult, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -74,7 +74,7 @@ struct World<'a> {
     dice: Dice,
     store: RefCell<Vec<u64>>,
     nodes: [RefCell<Node>; NODES],
-    sides: [RefCell<SteppedSet<lanebloom::Murmur3>>; NODES],
+    sets: [RefCell<ThreadlessSet<lanebloom::Murmur3>>; NODES],
     /// Rows that a whole pass has pushed, since the last loss.
     pushed: RefCell<BTreeSet<u64>>,
     /// The same, whatever was lost, since a backup was brought back.
@@ -98,10 +98,10 @@ fn build(keys: usize) -> Result<ConcurrentBloom, lanebloom::BuildError> {
     builder.false_positive_rate(1e-9).build()
 }
 
-fn stepped(name: &str) -> (RefCell<Node>, RefCell<SteppedSet<lanebloom::Murmur3>>) {
-    let side = SteppedSet::new(name, 200, build).unwrap();
+fn threadless(name: &str) -> (RefCell<Node>, RefCell<ThreadlessSet<lanebloom::Murmur3>>) {
+    let set = ThreadlessSet::new(name, 200, build).unwrap();
     let node = Node {
-        handle: side.local(),
+        handle: set.local(),
         is_open: Cell::new(true),
         seen: RefCell::default(),
         inserted: RefCell::default(),
@@ -110,20 +110,20 @@ fn stepped(name: &str) -> (RefCell<Node>, RefCell<SteppedSet<lanebloom::Murmur3>
         reading: Cell::default(),
         may_fill: Cell::default(),
     };
-    (RefCell::new(node), RefCell::new(side))
+    (RefCell::new(node), RefCell::new(set))
 }
 
 impl<'a> World<'a> {
     fn new(redis: &'a Redis, seed: u64) -> Self {
         let name = format!("set {seed}");
-        let (nodes, sides): (Vec<_>, Vec<_>) = (0..NODES).map(|_| stepped(&name)).unzip();
+        let (nodes, sets): (Vec<_>, Vec<_>) = (0..NODES).map(|_| threadless(&name)).unzip();
         Self {
             redis,
             name,
             dice: Dice(Cell::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))),
             store: RefCell::default(),
             nodes: nodes.try_into().ok().unwrap(),
-            sides: sides.try_into().ok().unwrap(),
+            sets: sets.try_into().ok().unwrap(),
             pushed: RefCell::default(),
             acknowledged: RefCell::default(),
             backups: RefCell::default(),
@@ -183,7 +183,7 @@ impl<'a> World<'a> {
     }
 
     fn pass(&self, i: usize, rebuild: Option<u64>) -> bool {
-        let Ok(mut side) = self.sides[i].try_borrow_mut() else {
+        let Ok(mut set) = self.sets[i].try_borrow_mut() else {
             return false;
         };
         let (inserted, has_all, must) = {
@@ -198,22 +198,22 @@ impl<'a> World<'a> {
             "{i} begins a pass, rebuild {rebuild:?}, has all of {has_all:?}"
         ));
         let wants = self.dice.one_in(2);
-        let result = side.pass(&mut server, wants, has_all, rebuild);
+        let result = set.pass(&mut server, wants, has_all, rebuild);
         // The last two: the server lost the root in between, or the others were faster.
         let expected = ["simulated", "names no generation", "faster than this node"];
         let node = self.nodes[i].borrow();
         self.tell(format!(
             "{i} ends it: {result:?}, generation {}, reading {}, open {}",
-            SteppedSet::newest(&node.handle).0,
-            side.reading(),
-            side.may_lack_keys(),
+            ThreadlessSet::newest(&node.handle).0,
+            set.reading(),
+            set.may_lack_keys(),
         ));
         match &result {
             Ok(may_fill) => {
-                node.is_open.set(side.may_lack_keys());
+                node.is_open.set(set.may_lack_keys());
                 node.may_fill.set(*may_fill);
                 // (A pass that fails tells its callers nothing.)
-                node.reading.set(side.reading());
+                node.reading.set(set.reading());
                 if losses == self.losses.get() {
                     self.acknowledged.borrow_mut().extend(&inserted);
                     self.pushed.borrow_mut().extend(inserted);
@@ -254,10 +254,10 @@ impl<'a> World<'a> {
 
     /// A node dies and begins again.
     fn restart(&self, i: usize) {
-        if let Ok(mut side) = self.sides[i].try_borrow_mut() {
+        if let Ok(mut set) = self.sets[i].try_borrow_mut() {
             self.tell(format!("{i} dies"));
-            let (node, new) = stepped(&self.name);
-            *side = new.into_inner();
+            let (node, new) = threadless(&self.name);
+            *set = new.into_inner();
             self.nodes[i].replace(node.into_inner());
         }
     }
@@ -268,7 +268,7 @@ impl<'a> World<'a> {
         let mut source = node.source.borrow_mut();
         match &mut *source {
             None if node.may_fill.get() => {
-                let (place, filter) = SteppedSet::newest(&node.handle);
+                let (place, filter) = ThreadlessSet::newest(&node.handle);
                 let rows = self.store.borrow().clone();
                 self.tell(format!("{i} fills generation {place} with {} rows", rows.len()));
                 let reading = node.reading.get();
@@ -361,7 +361,7 @@ impl<'a> World<'a> {
             32..34 => _ = self.pass(i, Some(200 + self.dice.below(3) * 100)),
             34 if !self.is_lossy => {
                 self.tell(format!("{i} has too many inserts"));
-                SteppedSet::cut_log(&self.nodes[i].borrow().handle);
+                ThreadlessSet::cut_log(&self.nodes[i].borrow().handle);
             }
             35 if !self.is_lossy => self.restart(i),
             36 => {
@@ -441,7 +441,7 @@ fn no_row_is_refused_in_any_history() {
         writes += world.store.borrow().len();
         losses += world.losses.get();
         gaps += world.gaps.get();
-        generations += SteppedSet::newest(&world.nodes[0].borrow().handle).0;
+        generations += ThreadlessSet::newest(&world.nodes[0].borrow().handle).0;
     }
     println!("{seeds} histories: {writes} rows, {generations} generations, {losses} losses, {gaps} keys lost alone");
     assert!(seeds < 8 || generations > seeds && losses > 0 && gaps > 0);

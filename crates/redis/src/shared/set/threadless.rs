@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 /// For tests: a node of a set whose passes the caller makes, over any connection.
 #[doc(hidden)]
-pub struct SteppedSet<S> {
+pub struct ThreadlessSet<S> {
     local: Arc<LocalSet<S>>,
     replica: Box<dyn Replicate>,
     is_complete: bool,
 }
 
-impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
+impl<S: KeyHasher + Send + Sync + 'static> ThreadlessSet<S> {
     pub fn new(
         name: &str,
         expected_keys: usize,
