@@ -8,8 +8,8 @@ mod blocking;
 
 #[cfg(feature = "tokio")]
 mod asynchronous;
+mod bitmap_key_pairs;
 mod calls;
-mod pairs;
 
 use crate::layout::BitmapLayout;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! The calls of [`RedisBitmap`] and [`LocalBitmap`] over an asynchronous connection.
 
 use super::Work;
+use super::bitmap_key_pairs::each;
 use super::calls::work_on;
-use super::pairs::each;
 use crate::RedisBitmap;
 use crate::connection::Async;
 use crate::error::BitmapError;
