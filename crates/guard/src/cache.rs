@@ -2,8 +2,8 @@
 //! store. `future.rs` and `sync.rs` build gets on it.
 
 mod ages;
+mod aside;
 mod builder;
-mod counts;
 mod entries;
 mod error;
 mod feed;
@@ -15,10 +15,10 @@ mod keys;
 mod landing;
 mod limits;
 mod loads;
-mod measurement;
 mod report;
 mod saved;
 mod schedule;
+mod stats;
 pub mod sync;
 mod warning;
 
@@ -28,7 +28,6 @@ mod fill;
 mod follow;
 
 pub use builder::CacheBuilder;
-pub use counts::CacheStats;
 pub use entries::{Key, Value};
 pub use error::{CacheBuildError, LoadError};
 pub use feed::{BlockingFeed, Change, Feed};
@@ -39,6 +38,7 @@ pub use moka::Expiry;
 pub use moka::notification::RemovalCause;
 pub use report::CacheReport;
 pub use saved::Restored;
+pub use stats::CacheStats;
 
 use crate::as_key::AsKey;
 use crate::filter::GuardFilter;
@@ -46,7 +46,7 @@ use crate::guard::{CacheGuard, debug_assert_same_bytes};
 use crate::on_drop::{InsertKey, InsertOnDrop};
 use crate::stats::Admission;
 use ages::Age;
-use counts::CacheCounts;
+use aside::Measurement;
 use entries::{Cached, Moka};
 use equivalent::Equivalent;
 use error::Loaded;
@@ -54,7 +54,7 @@ use flights::{Entry, Flights};
 use history::{FilterFactory, History};
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use limits::Limits;
-use measurement::Measurement;
+use stats::CacheCounts;
 use std::any::type_name;
 use std::borrow::Borrow;
 use std::fmt;

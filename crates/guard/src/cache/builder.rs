@@ -1,12 +1,12 @@
 //! The builder of both kinds of caches.
 
 use crate::cache::ages::{Ages, Times};
-use crate::cache::counts::CacheCounts;
 use crate::cache::entries::{BoxExpiry, Cached, Key, Listener, Moka, OfValue, Value, Weigher, bytes_of};
 use crate::cache::error::CacheBuildError;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
 use crate::cache::limits::{Limits, Places};
+use crate::cache::stats::CacheCounts;
 use crate::cache::warning::Warning;
 use crate::cache::{Cache, Inner, NO_FEED, future, sync};
 use crate::error::BoxError;

@@ -1,9 +1,9 @@
 //! The statistics and the state of a cache as numbers, and their way to the `metrics` facade.
 
 use crate::cache::Cache;
-use crate::cache::counts::CacheStats;
 use crate::cache::entries::{Key, Value};
 use crate::cache::history::Rebuilt;
+use crate::cache::stats::CacheStats;
 use crate::filter::GuardFilter;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use std::sync::PoisonError;

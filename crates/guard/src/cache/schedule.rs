@@ -1,10 +1,10 @@
 //! A rebuild from all keys of the store, and the pauses between rebuilds.
 
 use crate::cache::Cache;
+use crate::cache::aside::aside;
 use crate::cache::entries::{Key, Value};
 use crate::cache::history::{History, Rebuilt};
 use crate::cache::keys::Keys;
-use crate::cache::measurement::aside;
 use crate::error::{BoxError, RebuildError, RebuildErrorKind, error_of_panic};
 use crate::filter::GuardFilter;
 use std::hash::{BuildHasher, RandomState};

@@ -1,5 +1,5 @@
-//! Measurements that take long with a large filter, for callers that must not wait: a thread does
-//! them.
+//! Long work on a large filter, for callers that must not wait: a thread does it. Statistics of the
+//! filter for `report.rs`, and the end of a rebuild.
 
 use crate::filter::GuardFilter;
 use lanebloom::Statistics;

@@ -1,4 +1,5 @@
-//! The statistics of a cache: its counts.
+//! The statistics of a cache: counts since it was made. `stats.rs` of the crate has those of a guard,
+//! `report.rs` the state.
 
 use crate::stats::GuardStats;
 use crate::striped::Striped;
