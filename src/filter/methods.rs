@@ -19,8 +19,8 @@ macro_rules! example {
 }
 
 pub(crate) mod builders;
-mod copies;
 pub(crate) mod inserts;
+mod key_counts;
 mod layouts;
 mod lookups;
 pub(crate) mod removes;

@@ -1,4 +1,4 @@
-//! Copies and slots, for the types that keep each key in a slot.
+//! How often a key is in a filter, for the types that keep each copy of a key in a slot.
 
 use crate::filter::Filter;
 use crate::filter::parts::slots::Bucketed;
