@@ -4,4 +4,5 @@
 pub(crate) mod fuse;
 pub(crate) mod layout;
 pub(crate) mod pattern;
+pub(crate) mod rates;
 pub(crate) mod sizing;

@@ -1,5 +1,6 @@
-//! Turns keys and a false-positive rate into a layout, and back. All false-positive arithmetic is
-//! here. Builders call it, and so do the methods that report a filter's statistics.
+//! Turns keys and a false-positive rate into a layout, and back: the arithmetic of filters of bits
+//! and of counters. `rates.rs` has the other filters, and says where each formula is. Builders call
+//! it, and so do the methods that report a filter's statistics.
 //!
 //! `docs/COST.md` has the model: the sum `g(j)` of `RateModel`, and why two lines need less memory.
 //! No constant of the model is fitted to measurements.

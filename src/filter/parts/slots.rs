@@ -16,6 +16,7 @@ use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, Sna
 use crate::filter::Statistics;
 use crate::filter::parts::stripes::{AllHeld, Stripes};
 use crate::filter::traits::{Count, Encode, Engine, FixedSize, Insert, Planned, Remove};
+use crate::geometry::rates;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use crate::kernel::Plan;
 use crate::kernel::plan::AccessPlan;
@@ -202,15 +203,7 @@ fn shape_of<T: Slots>(bits: usize) -> Result<&'static T::Shape, String> {
 
 /// The most of the planned load at which the rate holds.
 pub(crate) fn load_for<T: Slots>(shape: T::Shape, rate: f64) -> f64 {
-    if T::rate_at(shape, T::planned_load(shape)) <= rate {
-        return T::planned_load(shape);
-    }
-    // Linear up to a percent, which a few corrections remove.
-    let mut load = 0.0;
-    for _ in 0..8 {
-        load += (rate - T::rate_at(shape, load)) / T::rate_at(shape, 1.0);
-    }
-    load
+    rates::load_for(rate, T::planned_load(shape), |load| T::rate_at(shape, load))
 }
 
 /// The number of keys that this many buckets are planned for.

@@ -112,6 +112,7 @@ use crate::filter::Filter;
 use crate::filter::methods::stored;
 use crate::funnel::Funnel;
 use crate::geometry::fuse::{CELLS_PER_KEY, FINGERPRINT_BITS};
+use crate::geometry::rates;
 use crate::hash::{FilterHasher, KeyHasher, Murmur3};
 use alloc::format;
 use alloc::vec::Vec;
@@ -386,8 +387,8 @@ impl<S> Builder<S> {
 /// The shortest fingerprint for a rate.
 fn bits_for(rate: f64) -> Result<u32, BuildError> {
     BuildError::check_rate(rate)?;
-    let reaches = |bits: &u32| rate * (1u64 << bits) as f64 >= 1.0;
-    FINGERPRINT_BITS.into_iter().find(reaches).ok_or_else(|| {
+    let mut all = FINGERPRINT_BITS.into_iter();
+    all.find(|&bits| rates::fits_fingerprint(rate, bits)).ok_or_else(|| {
         let most = FINGERPRINT_BITS.end();
         BuildError::new(format!(
             "a false-positive rate of {rate:e} takes fingerprints of more than {most} bits"

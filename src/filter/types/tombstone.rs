@@ -62,6 +62,7 @@ use crate::filter::parts::layers::fill_of_all;
 use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
 use crate::filter::types::bloom::{Bloom, BloomBits};
 use crate::filter::{Filter, Statistics};
+use crate::geometry::rates;
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 use crate::hash::bytes::mix;
@@ -269,7 +270,7 @@ impl Engine for Tombstone {
         Statistics {
             fill_ratio: fill_of_all(fills.into_iter()),
             len: added.len.saturating_sub(removed.len),
-            false_positive_rate: added.false_positive_rate * (1.0 - removed.false_positive_rate),
+            false_positive_rate: rates::but_not(added.false_positive_rate, removed.false_positive_rate),
         }
     }
 

@@ -165,6 +165,7 @@ use crate::filter::methods::{built, inserts, stored, unions};
 use crate::filter::parts::lines::empty;
 use crate::filter::traits::Planned;
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
+use crate::geometry::rates;
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 use alloc::format;
@@ -433,9 +434,7 @@ impl Planned for Windowed {
         let sized_for = |share| if is_full { settings::sized_for(share) } else { share };
         let one = Request {
             keys: asked.keys.map(|keys| sized_for(share(keys))),
-            // The chance that one of several is wrong is a little less than the sum, 1% of it at a
-            // rate of 2%.
-            rate: (!asked.is_best_that_fits()).then(|| asked.rate.unwrap_or(0.01) / generations as f64),
+            rate: (!asked.is_best_that_fits()).then(|| rates::of_each(asked.rate.unwrap_or(0.01), generations)),
             budget: asked.budget.map(|bytes| bytes / (generations + 1)),
             ..asked
         };

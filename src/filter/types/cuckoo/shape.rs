@@ -4,14 +4,9 @@
 //!
 //! Slot `i` is the bits from `i * fingerprint_bits` on; 0 is an empty one. The bits above the slots
 //! are 0: the 4 highest of a word of 5 or 6 slots, the highest of a word of 3.
-//!
-//! # The rate
-//!
-//! A lookup compares the key's fingerprint with the `2 * slots * load` other fingerprints of its
-//! two buckets. Each of them is the same with a chance of `1 / (2^fingerprint_bits - 1)`. So all of
-//! them differ with the chance `exp(-2 * slots * load / (2^fingerprint_bits - 1))`.
 
 use crate::geometry::pattern::fingerprint_product;
+use crate::geometry::rates;
 
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,11 +93,10 @@ impl BucketShape {
         (0..self.slots).map(move |slot| slot * self.fingerprint_bits)
     }
 
-    /// The false-positive rate when this part of the slots is occupied.
+    /// The false-positive rate when this part of the slots is occupied: a lookup compares the
+    /// fingerprints of the key's two buckets.
     pub(crate) fn rate_at(self, load: f64) -> f64 {
-        let x = f64::from(2 * self.slots) * load / self.fingerprints() as f64;
-        // 1 - exp(-x): x is at most 0.012, and the next term below 1e-9.
-        x - x * x / 2.0 + x * x * x / 6.0
+        rates::of_slots(2 * self.slots as usize, load, self.fingerprints())
     }
 }
 

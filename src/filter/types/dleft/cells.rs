@@ -35,6 +35,7 @@ use crate::error::{InsertErrorKind, SnapshotErrorKind};
 use crate::filter::parts::slots::{Refused, Slots};
 use crate::filter::parts::stripes::Stripes;
 use crate::geometry::pattern::{block, fingerprint_product, scale};
+use crate::geometry::rates;
 use crate::kernel::plan::TILE;
 use crate::words::bits::Hint;
 use crate::words::chunks::as_chunks;
@@ -281,7 +282,7 @@ impl Slots for DLeftTable {
     /// An absent key's four buckets hold `32 * load` keys, and each has the same remainder with a
     /// chance of `1 / 2^14`.
     fn rate_at(_: (), load: f64) -> f64 {
-        CELLS_PER_KEY as f64 * load / (1u64 << REMAINDER_BITS) as f64
+        rates::of_cells(CELLS_PER_KEY, load, 1 << REMAINDER_BITS)
     }
 
     fn new(_: (), words: Words<AtomicU64>, stripes: Stripes) -> Self {

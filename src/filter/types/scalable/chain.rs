@@ -12,6 +12,7 @@ use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::Bloom;
 use crate::filter::{Filter, Statistics};
 use crate::geometry::layout::Layout;
+use crate::geometry::rates;
 use crate::geometry::sizing::Cell;
 use crate::kernel::{Isa, Plan};
 use crate::words::once::OnceBox;
@@ -410,7 +411,7 @@ impl Engine for Scalable {
 
     /// The keys fill one layer after another, also layers that are not there yet.
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        let (mut left, mut missed) = (keys, 1.0);
+        let (mut left, mut rate) = (keys, 0.0);
         let mut taken = Taken::default();
         let (layers, hint) = (self.layers_now(), self.hint());
         let mut layers = layers.iter();
@@ -424,26 +425,26 @@ impl Engine for Scalable {
             };
             let (layout, keys) = next;
             let added = left.min(keys);
-            missed *= 1.0 - layout.rate_of(Cell::Bit, added);
+            rate = rates::any([rate, layout.rate_of(Cell::Bit, added)]);
             taken.add(keys, layout);
             left -= added;
         }
-        1.0 - missed
+        rate
     }
 
     fn statistics(&self) -> Statistics {
-        let (mut len, mut missed) = (0, 1.0);
+        let (mut len, mut rate) = (0, 0.0);
         let blooms = self.layers_now().iter().map(Layer::bloom);
         let fill_ratio = fill_of_all(blooms.map(|one| {
             let now = one.statistics();
             len += now.len;
-            missed *= 1.0 - now.false_positive_rate;
+            rate = rates::any([rate, now.false_positive_rate]);
             (now.fill_ratio, one)
         }));
         Statistics {
             fill_ratio,
             len,
-            false_positive_rate: 1.0 - missed,
+            false_positive_rate: rate,
         }
     }
 

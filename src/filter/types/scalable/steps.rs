@@ -3,6 +3,7 @@
 
 use crate::error::{BuildError, BuildErrorKind, NoLayer};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, Layout};
+use crate::geometry::rates;
 use crate::geometry::sizing::{Cell, Request};
 use alloc::format;
 
@@ -152,21 +153,9 @@ impl Steps {
 
     /// The rate of the next layer: a share of what the layers leave.
     fn rate_of_next(&self, taken: &Taken, hint: usize) -> f64 {
-        let power = |n: usize| (0..n).fold(1.0, |power, _| power * self.ratio);
-        let mut left = self.rate - taken.rate;
-        // Growth leaves more than this. Layers that came by unions may leave nothing: then the next
-        // layers take what they would take without those.
-        let tail = self.rate * power(taken.layers);
-        if left < tail * (1.0 - self.ratio) / 64.0 {
-            left = tail;
-        }
-        // All of what is left, for the last layer of a limited number.
-        let share = match self.max_layers {
-            Some(most) => (1.0 - self.ratio) / (1.0 - power(usize::from(most).saturating_sub(taken.layers).max(1))),
-            None => 1.0 - self.ratio,
-        };
+        let most = self.max_layers.map(usize::from);
         let hinted = HINTED_SHARES.get(taken.layers).filter(|_| self.is_last(taken, hint));
-        left * hinted.map_or(share, |hinted| hinted.max(share))
+        rates::of_next_layer(self.rate, self.ratio, most, (taken.layers, taken.rate), hinted.copied())
     }
 
     fn request(&self) -> Request {

@@ -12,6 +12,7 @@ use crate::filter::parts::layers::{contains_any, each_found};
 use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
+use crate::geometry::rates;
 use crate::kernel::Isa;
 use crate::words::bits;
 use crate::words::scratch::Scratch;
@@ -58,7 +59,7 @@ impl Engine for Windowed {
         let list = self.list.load();
         let one = list.newest();
         let rate = one.false_positive_rate_at(self.settings.keys_of_each(keys, one));
-        any((0..self.settings.generations).map(|_| rate))
+        rates::any((0..self.settings.generations).map(|_| rate))
     }
 
     #[inline]
@@ -79,14 +80,14 @@ impl Engine for Windowed {
         each_line(&live, |line| {
             ones += ones_of(line);
             distinct += ones_of_any(line);
-            rate += rate_of_any(layout, line);
+            rate += rates::of_line_in_any(layout, line);
         });
         Statistics {
             fill_ratio: self.fill(live.len(), ones),
             len: layout.keys_for(distinct),
             false_positive_rate: match layout.shape.lines {
                 1 => rate / layout.blocks as f64,
-                _ => any(live.iter().map(|one| one.current_false_positive_rate())),
+                _ => rates::any(live.iter().map(|one| one.current_false_positive_rate())),
             },
         }
     }
@@ -386,15 +387,4 @@ fn ones_of(line: &[[u64; LINE_WORDS]]) -> u64 {
 fn ones_of_any(line: &[[u64; LINE_WORDS]]) -> u64 {
     let any = |i: usize| line.iter().fold(0, |any, words| any | words[i]);
     (0..LINE_WORDS).map(|i| u64::from(any(i).count_ones())).sum()
-}
-
-/// The chance that a random hash of this line is taken for present in any generation.
-#[inline]
-fn rate_of_any(layout: Layout, line: &[[u64; LINE_WORDS]]) -> f64 {
-    any(line.iter().map(|words| layout.rate_of_line(*words)))
-}
-
-/// The chance that any of several independent events happens.
-fn any(chances: impl Iterator<Item = f64>) -> f64 {
-    chances.fold(0.0, |any, chance| any + (1.0 - any) * chance)
 }
