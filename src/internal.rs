@@ -21,12 +21,12 @@ pub use crate::kernel::plan::{AccessPlan, Plan};
 /// loops that become vectors.
 pub use crate::kernel::{Isa, Vectorized, instruction_sets, plan::tuning_name};
 pub use crate::sets;
+/// For `lanebloom-formats`: a newer function of the standard library.
+pub use crate::words::arrays::as_chunks;
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
 /// `lanebloom-redis`, after [`ConcurrentBitmap::is_present`](crate::ConcurrentBitmap::is_present):
 /// `acquire_if`.)
 pub use crate::words::bits::{Bits, Hint, acquire_if};
-/// For `lanebloom-formats`: a newer function of the standard library.
-pub use crate::words::chunks::as_chunks;
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
 pub use crate::words::memory::Words;
 /// For `lanebloom-guard`: a value that is set once while others look.

@@ -2,11 +2,14 @@
 //! it. These files, and those of the filters with slots, argue for every memory ordering of the
 //! crate.
 
+pub(crate) mod arrays;
 pub(crate) mod bits;
 pub(crate) mod cells;
-pub(crate) mod chunks;
 pub(crate) mod counters;
 pub(crate) mod memory;
 pub(crate) mod once;
 pub(crate) mod scratch;
 pub(crate) mod sync;
+
+/// The name by which the kernels import it.
+pub(crate) use arrays as chunks;

@@ -9,8 +9,8 @@ use crate::codec::{
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::hash::Identity;
+use crate::words::arrays::as_chunks;
 use crate::words::bits::Load;
-use crate::words::chunks::as_chunks;
 use alloc::format;
 use alloc::vec::Vec;
 

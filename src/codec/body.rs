@@ -6,8 +6,8 @@ use super::header::Checksum;
 use super::{Decoded, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, TRAILER, check_trailer, check_zeros};
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::LINE_BYTES;
+use crate::words::arrays::{as_chunks, as_chunks_mut};
 use crate::words::bits;
-use crate::words::chunks::{as_chunks, as_chunks_mut};
 use alloc::vec::Vec;
 use core::hash::Hasher;
 

@@ -3,7 +3,7 @@
 
 use crate::funnel::Sink;
 use crate::hash::bytes::{Short, below_16, load_le};
-use crate::words::chunks::as_chunks;
+use crate::words::arrays::as_chunks;
 
 /// Murmur3 x64_128 in progress. It allocates nothing. Made by
 /// [`Murmur3::sink`](crate::Murmur3::sink).

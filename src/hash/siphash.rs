@@ -5,7 +5,7 @@
 
 use crate::funnel::Sink;
 use crate::hash::bytes::{Short, below, load_below_8};
-use crate::words::chunks::as_chunks;
+use crate::words::arrays::as_chunks;
 
 /// The four words of a hash in progress.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@
 
 use crate::error::BuildError;
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
-use crate::words::chunks::{as_chunks, as_chunks_mut};
+use crate::words::arrays::{as_chunks, as_chunks_mut};
 use crate::words::memory::{Word, Words};
 use crate::words::sync::{AtomicU64, Ordering, fence};
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]

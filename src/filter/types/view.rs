@@ -10,8 +10,8 @@ use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
 use crate::hash::{FilterHasher, Murmur3};
 use crate::kernel::{Isa, Lookups};
+use crate::words::arrays::as_chunks;
 use crate::words::bits::Lines;
-use crate::words::chunks::as_chunks;
 use core::num::NonZeroUsize;
 
 /// A [`ConcurrentBloom`]'s snapshot as a filter, in place: in borrowed bytes, or in a mapped

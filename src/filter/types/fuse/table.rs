@@ -14,7 +14,7 @@ use crate::geometry::fuse::{
 use crate::kernel::fuse::FuseCells;
 use crate::kernel::plan::AccessPlan;
 use crate::kernel::{Isa, Plan};
-use crate::words::chunks::{as_chunks, as_chunks_mut};
+use crate::words::arrays::{as_chunks, as_chunks_mut};
 use crate::words::memory::Words;
 use alloc::boxed::Box;
 use alloc::format;

@@ -37,7 +37,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn chunks_are_the_slice_in_order() {
+    fn arrays_are_the_slice_in_order() {
         for len in 0..10 {
             let mut all: Vec<usize> = (0..len).collect();
             let (whole, rest) = as_chunks::<3, _>(&all);
