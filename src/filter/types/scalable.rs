@@ -190,13 +190,13 @@ stored! { ScalableBloom: Scalable }
 /// How a chain grows, and up to how many bytes.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct GrowthOptions {
     steps: Steps,
     hint: usize,
     max_bytes: Option<usize>,
 }
 
-impl Options {
+impl GrowthOptions {
     fn steps(&self, request: Request) -> Steps {
         Steps {
             keys: request.keys.unwrap_or(self.steps.keys).max(1),
@@ -212,9 +212,9 @@ impl Options {
 }
 
 impl Planned for Scalable {
-    type Options = Options;
+    type Options = GrowthOptions;
 
-    fn build(request: Request, options: Options) -> Result<Self, BuildError> {
+    fn build(request: Request, options: GrowthOptions) -> Result<Self, BuildError> {
         Self::new(options.steps(request), options.hint, options.max_bytes())
     }
 }

@@ -245,7 +245,7 @@ stored! { WindowedBloom: Windowed }
 /// The settings of a window, besides its size.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct WindowOptions {
     generations: usize,
     rotation: Rotation,
     clock: Clock,
@@ -259,7 +259,7 @@ enum Rotation {
     Full,
 }
 
-impl Default for Options {
+impl Default for WindowOptions {
     #[inline]
     fn default() -> Self {
         Self {
@@ -411,10 +411,10 @@ impl<S> Builder<S> {
 }
 
 impl Planned for Windowed {
-    type Options = Options;
+    type Options = WindowOptions;
 
     #[inline]
-    fn build(asked: Request, options: Options) -> Result<Self, BuildError> {
+    fn build(asked: Request, options: WindowOptions) -> Result<Self, BuildError> {
         let generations = options.generations;
         if !(2..=MAX_GENERATIONS).contains(&generations) {
             let problem = format!("{generations} generations is not in 2 to {MAX_GENERATIONS}");
@@ -477,7 +477,7 @@ impl Planned for Windowed {
     /// All keys come within one generation.
     #[inline]
     fn at_once(keys: usize) -> usize {
-        keys.saturating_mul(Options::default().generations - 1)
+        keys.saturating_mul(WindowOptions::default().generations - 1)
     }
 }
 
