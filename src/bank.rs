@@ -144,7 +144,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::error::Error;
 use core::fmt;
-use rows::{Columns, Places, WORD};
+use rows::{Columns, RowFinder, WORD};
 
 /// Many Bloom filters of one shape, side by side: the methods that read them.
 ///
@@ -169,7 +169,7 @@ use rows::{Columns, Places, WORD};
 /// ```
 pub struct Bank<R: Rows, S = Murmur3> {
     rows: R,
-    pub(crate) places: Places,
+    pub(crate) finder: RowFinder,
     columns: usize,
     layout: Layout,
     expected_keys: usize,
@@ -294,7 +294,7 @@ impl<S> FilterBank<S> {
         let in_use = self.rows.in_use.try_clone()?;
         let rows = AtomicRows { bits, in_use };
         let mut copy = Self::of(rows, self.layout, self.columns, self.expected_keys, self.hasher.clone());
-        copy.places = self.places;
+        copy.finder = self.finder;
         Ok(copy)
     }
 }
@@ -303,7 +303,7 @@ impl<R: Rows, S> Bank<R, S> {
     fn of(rows: R, layout: Layout, columns: usize, expected_keys: usize, hasher: S) -> Self {
         Self {
             rows,
-            places: Places::new(layout, columns),
+            finder: RowFinder::new(layout, columns),
             columns,
             layout,
             expected_keys,

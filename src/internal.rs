@@ -140,7 +140,7 @@ impl<S> FilterBank<S> {
         };
         let columns = crate::bank::whole_words(columns)?;
         let mut bank = Self::empty(layout, columns, 1, hasher)?;
-        bank.places = bank.places.with_rows(rows, blocks);
+        bank.finder = bank.finder.with_rows(rows, blocks);
         Ok(bank)
     }
 }

@@ -159,7 +159,7 @@ impl<S> FilterBank<S> {
     pub fn insert_hash(&self, column: usize, hash: u64) -> Result<bool, BankError> {
         self.use_column(column)?;
         let mut space = Scratch::default();
-        let changed = self.set(column, self.places.starts(hash, &mut space));
+        let changed = self.set(column, self.finder.starts(hash, &mut space));
         acquire_if(!changed);
         Ok(changed)
     }
@@ -174,10 +174,10 @@ impl<S> FilterBank<S> {
         if source.len() != 0 {
             self.use_column(column)?;
         }
-        let lines = self.places.rows();
+        let lines = self.finder.rows();
         let access = (AccessPlan::changes(self.memory_bytes(), lines), lines);
         let mut changed = 0;
-        self.places.for_each(
+        self.finder.for_each(
             source,
             access,
             |starts, hint| {

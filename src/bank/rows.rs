@@ -22,7 +22,7 @@ pub type KeyRows = fn(u64, usize, u64, &mut [u64]);
 
 /// Finds the rows of a hash.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
+pub(crate) struct RowFinder {
     /// The rows and the blocks of another crate's filters. Then the layout tells the number of
     /// lines and of rows only.
     other: Option<(KeyRows, usize)>,
@@ -31,7 +31,7 @@ pub(crate) struct Places {
     width: usize,
 }
 
-impl Places {
+impl RowFinder {
     pub(crate) fn new(layout: Layout, columns: usize) -> Self {
         Self {
             other: None,

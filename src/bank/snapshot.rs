@@ -2,7 +2,7 @@
 //! which reads their bytes in place; and [`BankHeader`], which tells the ranges of a snapshot that
 //! a key needs.
 
-use super::rows::{Places, WORD};
+use super::rows::{RowFinder, WORD};
 use super::{AtomicRows, Bank, FilterBank, Rows};
 use crate::chunks::assert_bitmap_length;
 use crate::codec::{
@@ -209,7 +209,7 @@ impl<'a, S> Viewed<'a> for BankView<'a, S> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct BankHeader<S = Murmur3> {
-    places: Places,
+    finder: RowFinder,
     columns: usize,
     hasher: S,
 }
@@ -245,7 +245,7 @@ impl<S: FilterHasher> BankHeader<S> {
         let own = OwnHeader::parse(bytes, Kind::Bank)?;
         let BlocksHeader { layout, columns, .. } = own.blocks()?;
         Ok(Self {
-            places: Places::new(layout, columns),
+            finder: RowFinder::new(layout, columns),
             columns,
             hasher: hasher(own.hashing)?,
         })
@@ -263,7 +263,7 @@ impl<S: KeyHasher> BankHeader<S> {
     /// column. [`BankHeader`] has an example.
     pub fn ranges<K: Funnel + ?Sized>(&self, key: &K) -> impl Iterator<Item = Range<u64>> + use<K, S> {
         let bytes = (LINE_BYTES * self.columns) as u64;
-        let blocks = self.places.blocks(self.hasher.hash_key(key));
+        let blocks = self.finder.blocks(self.hasher.hash_key(key));
         blocks.map(move |block| {
             let start = SNAPSHOT_HEADER as u64 + block as u64 * bytes;
             start..start + bytes
@@ -301,7 +301,7 @@ impl<S: KeyHasher> BankHeader<S> {
     ) -> Result<bool, SnapshotError> {
         assert_bitmap_length(self.columns, out.len());
         let needed = (LINE_BYTES * self.columns) as u64;
-        let lines = self.places.lines();
+        let lines = self.finder.lines();
         let bytes = blocks.iter().map(|block| block.as_ref().len() as u64);
         // Every block has its length, and there are as many as lines.
         let wrong = bytes.clone().find(|&bytes| bytes != needed);
@@ -314,7 +314,7 @@ impl<S: KeyHasher> BankHeader<S> {
             return Err(SnapshotError(SnapshotErrorKind::Truncated { bytes, needed }));
         }
         let (mut space, mut one) = (Scratch::default(), vec![0; out.len()]);
-        let starts = self.places.starts_in_blocks(self.hasher.hash_key(key), &mut space);
+        let starts = self.finder.starts_in_blocks(self.hasher.hash_key(key), &mut space);
         out.fill(u64::MAX);
         for (starts, block) in starts.chunks(starts.len() / lines).zip(blocks) {
             Isa::best().and_rows(as_chunks::<8, u8>(block.as_ref()).0, starts, &mut one);

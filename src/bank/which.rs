@@ -160,12 +160,12 @@ impl<R: Rows, S> Bank<R, S> {
     #[inline]
     pub fn which_hash(&self, hash: u64) -> impl Iterator<Item = usize> {
         let mut starts = Scratch::default();
-        self.places.starts(hash, &mut starts);
+        self.finder.starts(hash, &mut starts);
         let width = self.columns / WORD;
         let mut chunk = [0; CHUNK];
         Columns::of((0..width).map(move |i| {
             if i % CHUNK == 0 {
-                let starts = starts.first(self.places.rows());
+                let starts = starts.first(self.finder.rows());
                 self.and(i, starts, &mut chunk[..CHUNK.min(width - i)]);
             }
             chunk[i % CHUNK]
@@ -177,7 +177,7 @@ impl<R: Rows, S> Bank<R, S> {
     pub fn which_hash_into(&self, hash: u64, out: &mut [u64]) -> bool {
         assert_bitmap_length(self.columns, out.len());
         let mut space = Scratch::default();
-        self.and(0, self.places.starts(hash, &mut space), out)
+        self.and(0, self.finder.starts(hash, &mut space), out)
     }
 
     /// [`which_batch`](Bank::which_batch) by hashes.
@@ -189,7 +189,7 @@ impl<R: Rows, S> Bank<R, S> {
     #[must_use]
     pub fn any_hash(&self, hash: u64) -> bool {
         let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
-        let starts = self.places.starts(hash, &mut space);
+        let starts = self.finder.starts(hash, &mut space);
         self.chunks()
             .any(|words| self.and(words.start, starts, &mut chunk[..words.len()]))
     }
@@ -198,7 +198,7 @@ impl<R: Rows, S> Bank<R, S> {
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> usize {
         let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
-        let starts = self.places.starts(hash, &mut space);
+        let starts = self.finder.starts(hash, &mut space);
         let counts = self.chunks().map(|words| {
             let chunk = &mut chunk[..words.len()];
             self.and(words.start, starts, chunk);
@@ -215,7 +215,7 @@ impl<R: Rows, S> Bank<R, S> {
         }
         let mut space = Scratch::default();
         let words = &self.rows.rows()[column / WORD..];
-        let starts = self.places.starts(hash, &mut space);
+        let starts = self.finder.starts(hash, &mut space);
         let all = starts
             .iter()
             .fold(u64::MAX, |all, &start| all & words[start as usize].load());
@@ -254,9 +254,9 @@ impl<R: Rows, S> Bank<R, S> {
                 &mut heap[..]
             }
         };
-        let lines = self.places.rows() * width.div_ceil(LINE_WORDS);
+        let lines = self.finder.rows() * width.div_ceil(LINE_WORDS);
         let access = (AccessPlan::lookups(self.memory_bytes(), lines), lines);
-        self.places.for_each(
+        self.finder.for_each(
             source,
             access,
             |starts, hint| self.prefetch(starts, hint),
