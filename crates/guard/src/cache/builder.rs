@@ -5,7 +5,7 @@ use crate::cache::entries::{BoxExpiry, Cached, Key, Listener, Moka, OfValue, Val
 use crate::cache::error::CacheBuildError;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
-use crate::cache::limits::{Limits, Places};
+use crate::cache::limits::{Limits, LoadPlaces};
 use crate::cache::stats::CacheCounts;
 use crate::cache::warning::Warning;
 use crate::cache::{Cache, Inner, NO_FEED, future, sync};
@@ -571,7 +571,7 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
             timeout: options.load_timeout,
             places: options
                 .load_limit
-                .map(|(at_once, waiting)| Arc::new(Places::new(at_once, waiting))),
+                .map(|(at_once, waiting)| Arc::new(LoadPlaces::new(at_once, waiting))),
         };
         let inner = Inner {
             guard: CacheGuard::new_open(filter),

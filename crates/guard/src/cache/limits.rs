@@ -18,7 +18,7 @@ pub(super) struct Limits {
     pub(super) cache: Arc<str>,
     /// The time that a load may take, including its wait for a place.
     pub(super) timeout: Option<Duration>,
-    pub(super) places: Option<Arc<Places>>,
+    pub(super) places: Option<Arc<LoadPlaces>>,
 }
 
 impl Limits {
@@ -31,9 +31,9 @@ impl Limits {
     }
 
     /// A place for a new load, which must [take](Place::take) it.
-    pub(super) fn place(&self) -> Option<Arc<Place>> {
+    pub(super) fn place(&self) -> Option<Arc<LoadPlace>> {
         let places = self.places.as_ref()?;
-        Some(Arc::new(Place {
+        Some(Arc::new(LoadPlace {
             places: Arc::clone(places),
             state: Mutex::default(),
             changed: Notify::new(),
@@ -55,13 +55,13 @@ impl Drop for Timer<'_> {
 
 /// The places of running loads, and of loads that wait for such a place.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct LoadPlaces {
     running: Semaphore,
     waiting: Semaphore,
     refused: LoadError,
 }
 
-impl Places {
+impl LoadPlaces {
     pub(super) fn new(at_once: usize, waiting: usize) -> Self {
         let semaphore = |permits: usize| Semaphore::new(permits.min(Semaphore::MAX_PERMITS));
         Self {
@@ -87,9 +87,9 @@ impl Places {
 /// awaited load lends the place between two polls. So it has the place again before its code sees
 /// that a wait is over, even if the code has dropped the get by then (a timeout, a `select`).
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Arc<Places>,
-    state: Mutex<PlaceState>,
+pub(super) struct LoadPlace {
+    places: Arc<LoadPlaces>,
+    state: Mutex<LoadPlaceState>,
     /// Notifies that another part of the load holds the place, or that the load is over.
     changed: Notify,
 }
@@ -114,7 +114,7 @@ impl LoadPart {
 }
 
 #[derive(Debug, Default)]
-struct PlaceState {
+struct LoadPlaceState {
     is_held: bool,
     is_over: bool,
     /// The number of [counted](LoadPart::count) parts of the load that are running.
@@ -123,7 +123,7 @@ struct PlaceState {
     waits: usize,
 }
 
-impl PlaceState {
+impl LoadPlaceState {
     /// Whether a part may go on: the load has its place, or is over. An uncounted part also goes on
     /// while gets of the load wait, since it would keep the place from them.
     fn lets_in(&self, part: LoadPart) -> bool {
@@ -132,7 +132,7 @@ impl PlaceState {
     }
 }
 
-impl Place {
+impl LoadPlace {
     /// Takes the place for a load that begins. Dropping the returned value gives it back.
     pub(super) async fn take(&self) -> Result<Taken<'_>, LoadError> {
         self.places.acquire().await?.forget();
@@ -235,20 +235,20 @@ impl Place {
         }
     }
 
-    fn give_back(&self, state: &mut PlaceState) {
+    fn give_back(&self, state: &mut LoadPlaceState) {
         if state.is_held {
             state.is_held = false;
             self.places.running.add_permits(1);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, PlaceState> {
+    fn state(&self) -> MutexGuard<'_, LoadPlaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A load that has taken its place. It ends when this is dropped.
-pub(super) struct Taken<'a>(&'a Place);
+pub(super) struct Taken<'a>(&'a LoadPlace);
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
@@ -260,7 +260,7 @@ impl Drop for Taken<'_> {
 }
 
 /// A running task of a load.
-struct Running<'a>(&'a Place);
+struct Running<'a>(&'a LoadPlace);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
@@ -270,7 +270,7 @@ impl Drop for Running<'_> {
 
 /// A place whose load waits.
 pub(super) struct Lent {
-    place: Arc<Place>,
+    place: Arc<LoadPlace>,
     waits: bool,
     /// The part that is stopped while it waits.
     left: Option<LoadPart>,

@@ -14,7 +14,7 @@
 //! task or a thread, it must pass its [`LoadScope`] on.
 
 use crate::cache::error::{LoadError, LoadErrorKind};
-use crate::cache::limits::{Lent, Limits, LoadPart, Place, block_on, block_on_for};
+use crate::cache::limits::{Lent, Limits, LoadPart, LoadPlace, block_on, block_on_for};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ tokio::task_local! {
 #[derive(Clone, Debug)]
 struct Scope {
     load: Load,
-    place: Option<Arc<Place>>,
+    place: Option<Arc<LoadPlace>>,
 }
 
 impl Scope {
@@ -78,7 +78,7 @@ struct CurrentPart {
 }
 
 impl CurrentPart {
-    fn is_in(&self, place: &Arc<Place>) -> bool {
+    fn is_in(&self, place: &Arc<LoadPlace>) -> bool {
         self.scope.place.as_ref().is_some_and(|other| Arc::ptr_eq(other, place))
     }
 
@@ -94,7 +94,7 @@ impl CurrentPart {
 }
 
 /// A part of a load that runs in this thread.
-struct InThread<'a>(&'a Place);
+struct InThread<'a>(&'a LoadPlace);
 
 impl Drop for InThread<'_> {
     fn drop(&mut self) {
