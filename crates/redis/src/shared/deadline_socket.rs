@@ -15,12 +15,12 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 pub(super) struct DeadlineSocket {
-    line: Line,
+    transport: Transport,
     db: i64,
     budget: Budget,
 }
 
-enum Line {
+enum Transport {
     Plain { stream: Box<dyn Stream>, parser: Parser },
     Tls(Box<Connection>),
 }
@@ -47,13 +47,13 @@ impl DeadlineSocket {
             #[cfg(unix)]
             ConnectionAddr::Unix(path) => Box::new(std::os::unix::net::UnixStream::connect(path)?),
             _ => {
-                let line = Line::Tls(Box::new(client.get_connection_with_timeout(timeout)?));
-                return Ok(Self { line, db, budget });
+                let transport = Transport::Tls(Box::new(client.get_connection_with_timeout(timeout)?));
+                return Ok(Self { transport, db, budget });
             }
         };
         let parser = Parser::new();
-        let line = Line::Plain { stream, parser };
-        let mut socket = Self { line, db, budget };
+        let transport = Transport::Plain { stream, parser };
+        let mut socket = Self { transport, db, budget };
         socket.log_in(settings)?;
         Ok(socket)
     }
@@ -105,8 +105,8 @@ impl DeadlineSocket {
     }
 
     fn send(&mut self, mut bytes: &[u8]) -> RedisResult<()> {
-        match &mut self.line {
-            Line::Plain { stream, .. } => {
+        match &mut self.transport {
+            Transport::Plain { stream, .. } => {
                 while !bytes.is_empty() {
                     match self.budget.bounded(&mut **stream, |stream| stream.write(bytes))? {
                         0 => return Err(io::Error::from(ErrorKind::WriteZero).into()),
@@ -115,7 +115,7 @@ impl DeadlineSocket {
                 }
                 Ok(())
             }
-            Line::Tls(connection) => {
+            Transport::Tls(connection) => {
                 connection.set_write_timeout(Some(self.budget.rest()?))?;
                 connection.send_packed_command(bytes)
             }
@@ -125,12 +125,12 @@ impl DeadlineSocket {
     /// The next reply. Skips messages that the server sends unasked.
     fn receive(&mut self) -> RedisResult<Value> {
         loop {
-            let value = match &mut self.line {
-                Line::Plain { stream, parser } => parser.parse_value(Bounded {
+            let value = match &mut self.transport {
+                Transport::Plain { stream, parser } => parser.parse_value(Bounded {
                     stream: &mut **stream,
                     budget: &mut self.budget,
                 }),
-                Line::Tls(connection) => {
+                Transport::Tls(connection) => {
                     connection.set_read_timeout(Some(self.budget.rest()?))?;
                     connection.recv_response()
                 }
