@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 5;
 const CONFIGURATION: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
 
 /// Keys of one filter on their way.
-struct Part<'a> {
+struct FilterKeys<'a> {
     filter: &'a RedisBitmap,
     /// The places of the keys in the batch.
     places: Vec<usize>,
@@ -43,7 +43,7 @@ pub(super) async fn work_on<'a, K: Funnel + 'a>(
     out: &mut [bool],
 ) -> Result<usize, BitmapError> {
     assert_same_length(pairs.len(), out.len());
-    let (mut trip, mut size) = (Vec::<Part<'_>>::new(), 0);
+    let (mut trip, mut size) = (Vec::<FilterKeys<'_>>::new(), 0);
     for (place, (filter, key)) in pairs.enumerate() {
         out[place] = false;
         let mut offsets = Vec::with_capacity(filter.layout.functions.into());
@@ -63,7 +63,7 @@ pub(super) async fn work_on<'a, K: Funnel + 'a>(
                 last.places.push(place);
                 last.offsets.append(&mut offsets);
             }
-            _ => trip.push(Part {
+            _ => trip.push(FilterKeys {
                 filter,
                 places: Vec::from([place]),
                 offsets,
@@ -75,42 +75,42 @@ pub(super) async fn work_on<'a, K: Funnel + 'a>(
     Ok(out.iter().filter(|answer| **answer).count())
 }
 
-/// Sends the parts in one pipeline. Sends again those for which the server had no script, or no
+/// Sends the filters in one pipeline. Sends again those for which the server had no script, or no
 /// configuration.
 async fn send(
     connection: &mut impl Connection,
     work: Work,
-    mut parts: Vec<Part<'_>>,
+    mut filters: Vec<FilterKeys<'_>>,
     out: &mut [bool],
 ) -> Result<(), BitmapError> {
     for attempt in 0.. {
-        let Some(first) = parts.first() else { break };
+        let Some(first) = filters.first() else { break };
         let key = &*first.filter.key;
         if attempt == ATTEMPTS {
             let problem = format_args!("no script, or no configuration, after {ATTEMPTS} attempts");
             return Err(Talk { connection, key }.unexpected("EVALSHA", problem).into());
         }
         let mut pipeline = redis::pipe();
-        let mut lens = Vec::with_capacity(parts.len());
-        for part in &parts {
+        let mut lens = Vec::with_capacity(filters.len());
+        for keys in &filters {
             let before = pipeline.len();
-            part.add_commands(connection, work, &mut pipeline);
+            keys.add_commands(connection, work, &mut pipeline);
             lens.push(pipeline.len() - before);
         }
         let replies = Talk { connection, key }.try_send(&mut pipeline).await?;
         let (mut replies, mut again) = (replies.into_iter(), Vec::new());
-        for (mut part, len) in parts.into_iter().zip(lens) {
+        for (mut keys, len) in filters.into_iter().zip(lens) {
             let replies = replies.by_ref().take(len).collect();
-            if !part.take(connection, work, replies, out).await? {
-                again.push(part);
+            if !keys.take(connection, work, replies, out).await? {
+                again.push(keys);
             }
         }
-        parts = again;
+        filters = again;
     }
     Ok(())
 }
 
-impl Part<'_> {
+impl FilterKeys<'_> {
     fn add_commands(&self, connection: &impl Connection, work: Work, pipeline: &mut Pipeline) {
         let filter = self.filter;
         if let Some((script, arguments)) = filter.script(connection, work) {
