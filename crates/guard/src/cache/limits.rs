@@ -30,7 +30,7 @@ impl Limits {
         }
     }
 
-    /// A place for a new load, which must [take](Place::take) it.
+    /// A place for a new load, which must [take](LoadPlace::take) it.
     pub(super) fn place(&self) -> Option<Arc<LoadPlace>> {
         let places = self.places.as_ref()?;
         Some(Arc::new(LoadPlace {

@@ -75,37 +75,37 @@ pub(super) async fn work_on<'a, K: Funnel + 'a>(
     Ok(out.iter().filter(|answer| **answer).count())
 }
 
-/// Sends the filters in one pipeline. Sends again those for which the server had no script, or no
-/// configuration.
+/// Sends the keys of a round trip in one pipeline. Sends those again for which the server had no
+/// script, or no configuration.
 async fn send(
     connection: &mut impl Connection,
     work: Work,
-    mut filters: Vec<FilterKeys<'_>>,
+    mut trip: Vec<FilterKeys<'_>>,
     out: &mut [bool],
 ) -> Result<(), BitmapError> {
     for attempt in 0.. {
-        let Some(first) = filters.first() else { break };
+        let Some(first) = trip.first() else { break };
         let key = &*first.filter.key;
         if attempt == ATTEMPTS {
             let problem = format_args!("no script, or no configuration, after {ATTEMPTS} attempts");
             return Err(Talk { connection, key }.unexpected("EVALSHA", problem).into());
         }
         let mut pipeline = redis::pipe();
-        let mut lens = Vec::with_capacity(filters.len());
-        for keys in &filters {
+        let mut lens = Vec::with_capacity(trip.len());
+        for keys in &trip {
             let before = pipeline.len();
             keys.add_commands(connection, work, &mut pipeline);
             lens.push(pipeline.len() - before);
         }
         let replies = Talk { connection, key }.try_send(&mut pipeline).await?;
         let (mut replies, mut again) = (replies.into_iter(), Vec::new());
-        for (mut keys, len) in filters.into_iter().zip(lens) {
+        for (mut keys, len) in trip.into_iter().zip(lens) {
             let replies = replies.by_ref().take(len).collect();
             if !keys.take(connection, work, replies, out).await? {
                 again.push(keys);
             }
         }
-        filters = again;
+        trip = again;
     }
     Ok(())
 }
