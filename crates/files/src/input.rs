@@ -2,13 +2,13 @@
 
 mod ahead;
 mod files;
+mod kept;
 mod lines;
-mod part;
 mod source;
 
 pub use files::Files;
+pub use kept::{KeptInput, Stamp};
 pub use lines::{BOM, Lines};
-pub use part::{Part, Stamp};
 pub use source::{Digest, digested, identity, is_compressed, is_stdin, name, no_text, open};
 
 use crate::progress::Progress;
@@ -133,7 +133,7 @@ pub enum Input {
     /// A file, or stdin for `-`; decompressed if it is compressed.
     Path(PathBuf),
     /// Bytes that were read before, as they are.
-    Part(Part),
+    Kept(KeptInput),
     /// A file that is unpacked already, with its name.
     Ahead(String, Ahead),
 }
@@ -151,7 +151,7 @@ impl Input {
     fn bytes(&self) -> Option<u64> {
         match self {
             Self::Path(path) => Some(metadata(path).ok().filter(Metadata::is_file)?.len()),
-            Self::Part(part) => Some(part.len),
+            Self::Kept(kept) => Some(kept.len),
             Self::Ahead(..) => None,
         }
     }
@@ -159,7 +159,7 @@ impl Input {
     fn name(&self) -> String {
         match self {
             Self::Path(path) => name(path),
-            Self::Part(part) => part.name.clone(),
+            Self::Kept(kept) => kept.name.clone(),
             Self::Ahead(name, _) => name.clone(),
         }
     }
@@ -168,10 +168,10 @@ impl Input {
         match self {
             Self::Path(path) => opened(&path, progress, digest),
             Self::Ahead(_, ahead) => Ok(Box::new(ahead.opened()?)),
-            Self::Part(part) => {
-                let (file, start) = part.open()?;
+            Self::Kept(kept) => {
+                let (file, start) = kept.open()?;
                 let progress = Arc::clone(progress);
-                let end = start + part.len;
+                let end = start + kept.len;
                 let file = At { file, at: start, end };
                 Ok(Box::new(Counted { file, progress }))
             }

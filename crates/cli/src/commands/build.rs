@@ -14,7 +14,7 @@ use indicatif::HumanBytes;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, FastHash, Murmur3, ScalableBloom, StaticFilter};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
-use lanebloom_files::input::{Files, Input, Part, Reader};
+use lanebloom_files::input::{Files, Input, KeptInput, Reader};
 use lanebloom_files::output::Output;
 use lanebloom_files::pipeline::{self, MOST_THREADS, Stage, Work};
 use lanebloom_files::progress::Progress;
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
             Format::Redisbloom => keys.of_redis(),
         },
         hasher,
-        parts: None,
+        kept: None,
         quiet,
     };
     let rate = args.size.rate.unwrap_or(RATE);
@@ -101,7 +101,7 @@ struct BuildJob<'a> {
     keys: KeySpec,
     hasher: AnyHasher,
     /// The inputs, if they are read twice.
-    parts: Option<Vec<Part>>,
+    kept: Option<Vec<KeptInput>>,
     quiet: bool,
 }
 
@@ -174,13 +174,13 @@ impl BuildJob<'_> {
     /// Keeps the bytes of the inputs, to be read twice.
     fn keep_parts(&mut self) -> Result<()> {
         let progress = self.progress(&Input::all(&self.files));
-        self.parts = Some(Part::all(&self.files, &progress)?);
+        self.kept = Some(KeptInput::all(&self.files, &progress)?);
         Ok(())
     }
 
     fn reader(&self) -> Reader<Framer> {
-        let inputs = match &self.parts {
-            Some(parts) => parts.iter().cloned().map(Input::Part).collect(),
+        let inputs = match &self.kept {
+            Some(kept) => kept.iter().cloned().map(Input::Kept).collect(),
             None => Input::all(&self.files),
         };
         let progress = self.progress(&inputs);

@@ -1,4 +1,4 @@
-//! The bytes of a file or of stdin, decompressed if they are compressed. `input.rs` and `part.rs`
+//! The bytes of a file or of stdin, decompressed if they are compressed. `input.rs` and `kept.rs`
 //! call it.
 
 use crate::identity::{FileId, regular};

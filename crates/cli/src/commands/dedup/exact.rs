@@ -8,7 +8,7 @@ use crate::keys::{Chunk, KeySpec, Keyed};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use lanebloom::Murmur3;
 use lanebloom::hash::SipHash13;
-use lanebloom_files::input::{Input, Part};
+use lanebloom_files::input::{Input, KeptInput};
 use lanebloom_files::pipeline::Stage;
 use lanebloom_files::positioned::FileExt;
 use lanebloom_files::seen::{self, Seen};
@@ -25,9 +25,9 @@ const RATE: f64 = 0.01;
 
 pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
     let output = RecordWriter::new(job.args, output)?;
-    let parts = Part::all(&job.files, &job.progress)?;
-    let inputs = || parts.iter().cloned().map(Input::Part).collect();
-    let total = parts.iter().map(|part| part.len).sum();
+    let kept = KeptInput::all(&job.files, &job.progress)?;
+    let inputs = || kept.iter().cloned().map(Input::Kept).collect();
+    let total = kept.iter().map(|input| input.len).sum();
     let hasher = SipHash13::random();
 
     let rate = job.args.size.rate.unwrap_or(RATE);
@@ -50,7 +50,7 @@ pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
         spec: job.keys.clone(),
         repeated,
         places: LineTable::new(most),
-        keys: KeyStore::new(job, &parts, most)?,
+        keys: KeyStore::new(job, &kept, most)?,
         found: Vec::new(),
         numbers: Vec::new(),
         digest: Digest::default(),
@@ -66,7 +66,7 @@ pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
         };
         let mut tally = job.pass(inputs(), hasher, tally)?;
         if tally.candidates.digest != digest {
-            return Err(changed(&parts));
+            return Err(changed(&kept));
         }
         tally.is_counted = true;
         tally.candidates.digest = Digest::default();
@@ -83,13 +83,13 @@ pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
         (verify.candidates, verify.output)
     };
     let mut last = candidates.digest;
-    if last == digest && candidates.keys.reads_input && parts.iter().any(Part::is_suspect) {
+    if last == digest && candidates.keys.reads_input && kept.iter().any(KeptInput::is_suspect) {
         // A line that changed was not found again. A log that grew has no such line, for example.
         job.progress.restart(total);
         last = job.pass(inputs(), hasher, Digest::default())?;
     }
     if last != digest {
-        return Err(changed(&parts));
+        return Err(changed(&kept));
     }
     let number = candidates.places.len;
     Ok(Done {
@@ -102,9 +102,9 @@ pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
     })
 }
 
-fn changed(parts: &[Part]) -> Error {
-    let suspect = parts.iter().find(|part| part.is_suspect());
-    let name = suspect.map_or("the input", |part| &part.name);
+fn changed(kept: &[KeptInput]) -> Error {
+    let suspect = kept.iter().find(|input| input.is_suspect());
+    let name = suspect.map_or("the input", |input| &input.name);
     anyhow!("{name} changed during the run, so duplicates may have passed")
 }
 
@@ -363,7 +363,10 @@ struct KeyStore {
 enum Rest {
     /// The lines of the inputs, each with the number of bytes in those before. A place is a line's
     /// offset among the bytes of all inputs.
-    Lines { inputs: Vec<(u64, Part)>, spec: KeySpec },
+    Lines {
+        inputs: Vec<(u64, KeptInput)>,
+        spec: KeySpec,
+    },
     /// Keys that are not as they are in the input, in a temporary file. A place is an offset in it,
     /// at which the key's length stands and then the key.
     Derived {
@@ -382,12 +385,12 @@ const MEMORY: usize = 24 << 20;
 const WRITE: usize = 64 << 10;
 
 impl KeyStore {
-    fn new(job: &Job<'_>, parts: &[Part], candidates: usize) -> Result<Self> {
+    fn new(job: &Job<'_>, kept: &[KeptInput], candidates: usize) -> Result<Self> {
         let rest = if job.keys.is_line() {
             let mut before = 0;
-            let inputs = parts.iter().map(|part| {
-                before += part.len;
-                (before - part.len, part.clone())
+            let inputs = kept.iter().map(|input| {
+                before += input.len;
+                (before - input.len, input.clone())
             });
             Rest::Lines {
                 inputs: inputs.collect(),
@@ -469,17 +472,17 @@ impl Rest {
         let again = |name: &str| format!("cannot read {name} again");
         match self {
             Self::Lines { inputs, spec } => {
-                let (before, part) = &inputs[inputs.partition_point(|(before, _)| *before <= place) - 1];
+                let (before, kept) = &inputs[inputs.partition_point(|(before, _)| *before <= place) - 1];
                 let at = place - before;
                 // A carriage return and the terminator follow, or one of them, or the end.
-                let len = (part.len - at).min(key.len() as u64 + 2) as usize;
+                let len = (kept.len - at).min(key.len() as u64 + 2) as usize;
                 buffer.resize(buffer.len().max(len), 0);
                 let bytes = &mut buffer[..len];
-                let read = part
+                let read = kept
                     .open()
                     .and_then(|(file, start)| file.read_exact_at(bytes, start + at));
-                read.with_context(|| again(&part.name))?;
-                let is_at_end = at + len as u64 == part.len;
+                read.with_context(|| again(&kept.name))?;
+                let is_at_end = at + len as u64 == kept.len;
                 let end = memchr::memchr(spec.terminator(), bytes).map(|end| end + 1);
                 let line = end.or(is_at_end.then_some(len)).map(|end| &bytes[..end]);
                 Ok(line.is_some_and(|line| spec.text(line) == key))

@@ -1,4 +1,4 @@
-//! Inputs that are read more than once.
+//! Inputs that are kept, because they are read more than once.
 
 use super::source::{Head, Magic, decoded, is_stdin, name, open};
 use crate::identity::{FileId, regular};
@@ -20,7 +20,7 @@ const COPY: usize = 256 << 10;
 
 /// The bytes of an input, which can be read again.
 #[derive(Clone)]
-pub struct Part {
+pub struct KeptInput {
     pub name: String,
     source: Source,
     start: u64,
@@ -67,10 +67,10 @@ impl Stamp {
     }
 }
 
-impl Part {
+impl KeptInput {
     /// The inputs: of each plain file its bytes, and copies of all others in a temporary file.
     pub fn all(inputs: &[PathBuf], progress: &Arc<Progress>) -> Result<Vec<Self>> {
-        let mut parts = Vec::new();
+        let mut kept = Vec::new();
         let mut temporary: Option<Arc<File>> = None;
         let mut copied = 0;
         let mut block = vec![0; COPY];
@@ -78,9 +78,9 @@ impl Part {
             let name = name(path);
             let failed = || format!("cannot read {name}");
             let file = open(path).with_context(failed)?;
-            let stays_open = is_stdin(path) || parts.len() < OPEN;
-            if let Some(part) = Self::plain(path, &file, stays_open).with_context(failed)? {
-                parts.push(part);
+            let stays_open = is_stdin(path) || kept.len() < OPEN;
+            if let Some(plain) = Self::plain(path, &file, stays_open).with_context(failed)? {
+                kept.push(plain);
                 continue;
             }
             let mut from = decoded(file, progress).with_context(failed)?;
@@ -105,7 +105,7 @@ impl Part {
                 (&*to).write_all(&block[..read]).with_context(spill)?;
                 len += read as u64;
             }
-            parts.push(Self {
+            kept.push(Self {
                 name,
                 source: Source::Temporary(to),
                 start: copied,
@@ -113,7 +113,7 @@ impl Part {
             });
             copied += len;
         }
-        Ok(parts)
+        Ok(kept)
     }
 
     /// The rest of a file from its position on, which moves to the end; `None` if the file is to be
