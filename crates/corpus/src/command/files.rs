@@ -95,7 +95,10 @@ fn claim(
     if let Some(outputs) = outputs {
         outputs.claim(&mut claims)?;
         for output in outputs.all().iter().filter(|output| !is_stdin(output.path())) {
-            claims.writes_path("the unfinished file of an output", &writer::Part::path(output.path()))?;
+            claims.writes_path(
+                "the unfinished file of an output",
+                &writer::UnfinishedOutput::path(output.path()),
+            )?;
         }
     }
     if let Some(build) = build {

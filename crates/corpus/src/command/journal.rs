@@ -17,7 +17,7 @@
 //! A run that finds a next point in the journal compares the state's id: it finishes the steps 4
 //! and 5, or removes the outputs of step 1.
 
-use super::writer::{Part, rename};
+use super::writer::{UnfinishedOutput, rename};
 use anyhow::{Context, Result, bail, ensure};
 use lanebloom_files::claims::resolved;
 use lanebloom_files::input::{Digest, digested, is_stdin};
@@ -86,7 +86,7 @@ impl Journal {
         let names = |(from, to): &(String, String)| {
             let (from, to) = (folder.join(from), folder.join(to));
             // A foreign journal must not move or remove other files.
-            ensure!(from == Part::path(&to), bad(path));
+            ensure!(from == UnfinishedOutput::path(&to), bad(path));
             Ok((from, to))
         };
         match content.next {
@@ -182,10 +182,12 @@ impl Journal {
     }
 
     /// Saves the state after some more inputs, and gives their outputs the names.
-    pub(super) fn save(&mut self, seen: &Seen, done: Vec<Done>, mut outputs: Vec<Part>) -> Result<()> {
+    pub(super) fn save(&mut self, seen: &Seen, done: Vec<Done>, mut outputs: Vec<UnfinishedOutput>) -> Result<()> {
         let folder = self.folder();
         let name = |path: &Path| text(&relative(&resolved(path), &folder));
-        let names = outputs.iter().map(|part| Ok((name(&part.path)?, name(&part.to)?)));
+        let names = outputs
+            .iter()
+            .map(|output| Ok((name(&output.path)?, name(&output.to)?)));
         let names = names.collect::<Result<_>>()?;
         let next = [&self.done[..], &done].concat();
         let content = self.content()?;
@@ -198,10 +200,10 @@ impl Journal {
             let next = Some(next);
             Content { next, ..content }.write(&self.path)?;
             // From here on the journal decides about them, even if a name cannot be given now.
-            outputs.iter_mut().for_each(Part::keep);
+            outputs.iter_mut().for_each(UnfinishedOutput::keep);
             Ok(())
         })?;
-        outputs.into_iter().try_for_each(Part::commit)?;
+        outputs.into_iter().try_for_each(UnfinishedOutput::commit)?;
         self.done = next;
         self.content()?.write(&self.path)
     }

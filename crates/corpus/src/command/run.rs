@@ -4,7 +4,7 @@
 use super::decide::{Decider, Way};
 use super::documents::{Counts, Documents, PER_BYTE, Reading};
 use super::journal::{Journal, done_with};
-use super::writer::{Part, Writer, Written};
+use super::writer::{UnfinishedOutput, Writer, Written};
 use anyhow::{Context, Result, bail};
 use lanebloom::ScalableBloom;
 use lanebloom_files::input::{self, Digest, Stamp};
@@ -80,9 +80,9 @@ pub(super) struct CorpusStage {
 impl CorpusStage {
     /// Gives all outputs their names, and saves the state. Returns what was counted.
     pub(super) fn end(&mut self) -> Result<Counts> {
-        let (parts, counts) = self.writer.end()?;
+        let (outputs, counts) = self.writer.end()?;
         if let Some(saver) = &mut self.saver {
-            saver.save(&self.decider.filter.seen, saver.inputs.len(), parts)?;
+            saver.save(&self.decider.filter.seen, saver.inputs.len(), outputs)?;
         }
         Ok(counts)
     }
@@ -93,8 +93,8 @@ impl Stage<Documents> for CorpusStage {
         if let Some(saver) = &mut self.saver {
             // The filter has the inputs before this one, and no more.
             if saver.is_due(chunk.input) {
-                let parts = self.writer.complete(self.taken, chunk.input)?;
-                saver.save(&self.decider.filter.seen, chunk.input, parts)?;
+                let outputs = self.writer.complete(self.taken, chunk.input)?;
+                saver.save(&self.decider.filter.seen, chunk.input, outputs)?;
             }
         }
         if let Some(at) = chunk.records.too_large {
@@ -155,7 +155,7 @@ impl Saver {
     }
 
     /// Saves the work for the inputs before this one.
-    fn save(&mut self, seen: &Seen, input: usize, parts: Vec<Part>) -> Result<()> {
+    fn save(&mut self, seen: &Seen, input: usize, outputs: Vec<UnfinishedOutput>) -> Result<()> {
         let start = Instant::now();
         let mut done = Vec::new();
         for (path, before, digest) in &self.inputs[self.saved..input] {
@@ -167,7 +167,7 @@ impl Saver {
             }
             done.extend(done_with(path, digest)?);
         }
-        self.journal.save(seen, done, parts)?;
+        self.journal.save(seen, done, outputs)?;
         self.saved = input;
         self.last = Instant::now();
         // A large state takes at most a twentieth of the time.

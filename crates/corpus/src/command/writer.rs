@@ -61,7 +61,7 @@ pub(super) enum Written<'a> {
 }
 
 /// A file that is being written, or is complete and waits for its name. Removed unless it gets one.
-pub(super) struct Part {
+pub(super) struct UnfinishedOutput {
     /// Locked. `None` if it is complete: a process may have few files open.
     file: Option<File>,
     /// Writes the file if it is one of Parquet.
@@ -72,7 +72,7 @@ pub(super) struct Part {
     is_kept: bool,
 }
 
-impl Part {
+impl UnfinishedOutput {
     /// The name of a file before it is complete. There is one for each output, so that the next run
     /// replaces what a killed run left.
     pub(super) fn path(to: &Path) -> PathBuf {
@@ -161,7 +161,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for UnfinishedOutput {
     fn drop(&mut self) {
         if !self.is_kept {
             // If this fails, the next run replaces the file.
@@ -197,8 +197,8 @@ struct Target {
     tables: Vec<Option<Arc<Table>>>,
     /// The files before this one are complete.
     file: usize,
-    open: Option<Part>,
-    complete: Vec<Part>,
+    open: Option<UnfinishedOutput>,
+    complete: Vec<UnfinishedOutput>,
     /// Whether a complete file gets its name at once.
     commits: bool,
 }
@@ -225,7 +225,7 @@ impl Writer {
                 target.paths.clear();
             } else {
                 // It is locked before the inputs are read.
-                target.open = Some(target.part()?);
+                target.open = Some(target.unfinished()?);
             }
         }
         Ok(Self {
@@ -258,7 +258,7 @@ impl Writer {
 
     /// Waits until the chunks before `number` are written, completes the files of the inputs before
     /// `input`, and returns those that have no name yet.
-    pub(super) fn complete(&self, number: u64, input: usize) -> Result<Vec<Part>> {
+    pub(super) fn complete(&self, number: u64, input: usize) -> Result<Vec<UnfinishedOutput>> {
         let completed = self
             .state
             .turn(number, number, |(target, _)| target.complete(self.output(input)));
@@ -266,7 +266,7 @@ impl Writer {
     }
 
     /// Completes all files. Returns those without a name, and the counts of all chunks.
-    pub(super) fn end(&self) -> Result<(Vec<Part>, Counts)> {
+    pub(super) fn end(&self) -> Result<(Vec<UnfinishedOutput>, Counts)> {
         let (mut target, counts) = self.state.end().expect("it ends once");
         Ok((target.complete(usize::MAX)?, counts))
     }
@@ -290,23 +290,23 @@ impl Target {
             return Ok(());
         }
         self.complete_to(output)?;
-        let part = self.part()?;
-        self.open.insert(part).write(written)
+        let output = self.unfinished()?;
+        self.open.insert(output).write(written)
     }
 
     /// The first file that is not complete: the open one, or a new one.
-    fn part(&mut self) -> Result<Part> {
+    fn unfinished(&mut self) -> Result<UnfinishedOutput> {
         match self.open.take() {
-            Some(part) => Ok(part),
+            Some(output) => Ok(output),
             None => {
                 let table = self.tables.get(self.file).and_then(Option::as_deref);
-                Part::create(&self.paths[self.file], table)
+                UnfinishedOutput::create(&self.paths[self.file], table)
             }
         }
     }
 
     /// Completes the files before this one. Returns those that have no name yet.
-    fn complete(&mut self, end: usize) -> Result<Vec<Part>> {
+    fn complete(&mut self, end: usize) -> Result<Vec<UnfinishedOutput>> {
         self.complete_to(end)?;
         Ok(std::mem::take(&mut self.complete))
     }
@@ -314,12 +314,12 @@ impl Target {
     fn complete_to(&mut self, end: usize) -> Result<()> {
         while self.file < end.min(self.paths.len()) {
             // A new one, if the input is empty.
-            let mut part = self.part()?;
-            part.complete()?;
+            let mut output = self.unfinished()?;
+            output.complete()?;
             if self.commits {
-                part.commit()?;
+                output.commit()?;
             } else {
-                self.complete.push(part);
+                self.complete.push(output);
             }
             self.file += 1;
         }
