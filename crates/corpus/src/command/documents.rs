@@ -1,7 +1,7 @@
 //! The documents of a chunk: lines of JSON with a text. Finds the texts, their pieces and the
 //! pieces' hashes, and writes the lines without the pieces that go. `corpus` runs on it.
 
-use super::json::{self, Places, place, unescape};
+use super::json::{self, JsonPlaces, place, unescape};
 use super::rows::{Batches, Rows, Table};
 use anyhow::Result;
 use lanebloom_corpus::{Piece, Pieces, Rules};
@@ -363,7 +363,7 @@ impl Documents {
             return;
         };
         let json = &bytes[json.clone()];
-        let mut places = Places::new(json);
+        let mut places = JsonPlaces::new(json);
         let (mut is_first, mut behind) = (true, 0);
         for number in document.pieces.clone() {
             let piece = &self.pieces.pieces[number];

@@ -18,7 +18,7 @@ pub(super) fn place(bytes: &[u8], part: &str) -> Range<usize> {
 /// The places in a JSON string, given without its quotes, for places in its text. The string is
 /// read a second time for that: a table of its escapes would take eight times its memory.
 #[derive(Clone, Debug)]
-pub(super) struct Places<'a> {
+pub(super) struct JsonPlaces<'a> {
     json: &'a [u8],
     /// The bytes that are passed, and those of the text that they stand for.
     passed: usize,
@@ -27,7 +27,7 @@ pub(super) struct Places<'a> {
     escape: usize,
 }
 
-impl<'a> Places<'a> {
+impl<'a> JsonPlaces<'a> {
     /// Begins at the first byte of the string.
     pub(super) fn new(json: &'a [u8]) -> Self {
         Self {
@@ -144,7 +144,7 @@ mod tests {
                 assert!(unescape(json, &mut text));
                 let all = serde_json::from_str::<String>(&format!("\"{json}\""));
                 assert_eq!(Some(text.as_str()), all.ok().as_deref(), "{json}");
-                let mut places = Places::new(json.as_bytes());
+                let mut places = JsonPlaces::new(json.as_bytes());
                 for (at, character) in text.char_indices() {
                     let (from, to) = (places.of(at), places.clone().of(at + character.len_utf8()));
                     let part = serde_json::from_str::<String>(&format!("\"{}\"", &json[from..to]));
@@ -184,7 +184,7 @@ mod tests {
                 serde_json::from_str::<String>(&format!("\"{json}\"")).is_err(),
                 "{json}"
             );
-            Places::new(json.as_bytes()).of(json.len() + 1);
+            JsonPlaces::new(json.as_bytes()).of(json.len() + 1);
         }
     }
 }
