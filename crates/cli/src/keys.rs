@@ -7,7 +7,7 @@ use crate::json;
 use anyhow::{Result, bail};
 use lanebloom::Funnel as _;
 use lanebloom::hash::{AnyHasher, KeyHasher};
-use lanebloom_files::input::{self, BOM, Cut, Lines};
+use lanebloom_files::input::{self, BOM, Cut, LineCutter};
 use lanebloom_files::json::Pointer;
 use lanebloom_files::pipeline::Work;
 use lanebloom_files::summary::count;
@@ -539,7 +539,7 @@ impl Work<Keyed> for Hash {
 /// Cuts the bytes of inputs into records.
 pub(crate) struct Framer {
     spec: KeySpec,
-    lines: Lines,
+    lines: LineCutter,
     /// The name of the input.
     name: String,
     record: Record,
@@ -579,7 +579,7 @@ impl Cut for Framer {
         Ok(whole)
     }
 
-    fn lines(&self) -> &Lines {
+    fn lines(&self) -> &LineCutter {
         &self.lines
     }
 }
@@ -591,7 +591,7 @@ impl Framer {
             _ => Record::new(b',', false),
         };
         Self {
-            lines: Lines::new(spec.terminator, spec.max_record, spec.keeps_mark),
+            lines: LineCutter::new(spec.terminator, spec.max_record, spec.keeps_mark),
             spec,
             name: String::new(),
             record,

@@ -8,7 +8,7 @@ mod source;
 
 pub use files::Files;
 pub use kept::{KeptInput, Stamp};
-pub use lines::{BOM, Lines};
+pub use lines::{BOM, LineCutter};
 pub use source::{Digest, digested, identity, is_compressed, is_stdin, name, no_text, open};
 
 use crate::progress::Progress;
@@ -94,7 +94,7 @@ pub trait Cut: Send + 'static {
     fn cut(&mut self, bytes: &[u8], is_end: bool, records: &mut Self::Records) -> Result<Range<usize>>;
 
     /// How lines end.
-    fn lines(&self) -> &Lines;
+    fn lines(&self) -> &LineCutter;
 
     /// Replaces `bytes` and `records` by the next chunk. Returns its share of the input's bytes, or
     /// `None` at the end.

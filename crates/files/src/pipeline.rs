@@ -183,7 +183,7 @@ impl<T> InOrder<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::{Input, Lines};
+    use crate::input::{Input, LineCutter};
     use crate::progress::Progress;
     use std::fs::File;
     use std::io::Write;
@@ -219,7 +219,7 @@ mod tests {
         let inputs = [Input::Path(path)].into_iter().collect();
         let reader = Reader::new(
             inputs,
-            Bytes(Lines::new(b'\n', 64, false)),
+            Bytes(LineCutter::new(b'\n', 64, false)),
             Arc::new(Progress::new(None, false)),
         );
         let (done, result) = mpsc::channel();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     /// Lines of which nothing is known.
-    struct Bytes(Lines);
+    struct Bytes(LineCutter);
 
     impl Cut for Bytes {
         type Records = ();
@@ -248,7 +248,7 @@ mod tests {
             Ok(self.0.cut(bytes, is_end)?.0)
         }
 
-        fn lines(&self) -> &Lines {
+        fn lines(&self) -> &LineCutter {
             &self.0
         }
     }

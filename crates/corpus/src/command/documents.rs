@@ -5,7 +5,7 @@ use super::json::{self, JsonPlaces, place, unescape};
 use super::rows::{Batches, Rows, Table};
 use anyhow::Result;
 use lanebloom_corpus::{Piece, Pieces, Rules};
-use lanebloom_files::input::{Cut, Lines};
+use lanebloom_files::input::{Cut, LineCutter};
 use lanebloom_files::json::Pointer;
 use serde_json::value::RawValue;
 use std::io::Write;
@@ -56,7 +56,7 @@ pub(super) struct Documents {
 
 /// Cuts the bytes of inputs into lines, and reads the rows of those that are files of Parquet.
 pub(super) struct Cutter {
-    lines: Lines,
+    lines: LineCutter,
     tables: Vec<Option<Arc<Table>>>,
     max_record: usize,
     /// The rows that are left of an input.
@@ -67,7 +67,7 @@ impl Cutter {
     /// Texts of at most `max_record` bytes. In lines of JSON, a byte-order mark is an error.
     pub(super) fn new(tables: Vec<Option<Arc<Table>>>, max_record: usize) -> Self {
         Self {
-            lines: Lines::new(b'\n', max_record, false),
+            lines: LineCutter::new(b'\n', max_record, false),
             tables,
             max_record,
             batches: None,
@@ -90,7 +90,7 @@ impl Cut for Cutter {
         Ok(self.lines.cut(bytes, is_end)?.0)
     }
 
-    fn lines(&self) -> &Lines {
+    fn lines(&self) -> &LineCutter {
         &self.lines
     }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// Cuts the bytes of inputs into lines.
-pub struct Lines {
+pub struct LineCutter {
     terminator: u8,
     max_record: usize,
     /// Whether a byte-order mark at the start of an input passes.
@@ -26,7 +26,7 @@ pub struct Lines {
     is_at_start: bool,
 }
 
-impl Lines {
+impl LineCutter {
     /// Lines of at most `max_record` bytes, their end included.
     pub fn new(terminator: u8, max_record: usize, keeps_mark: bool) -> Self {
         Self {
