@@ -1,5 +1,5 @@
-//! The part of a cache that never waits: looks into the guard and the caches, and changes of the
-//! store. `future.rs` and `sync.rs` build gets on it.
+//! The half of a cache that never waits: lookups in the guard and the caches, and changes that the
+//! store made. `future.rs` and `sync.rs` build gets on it.
 
 mod ages;
 mod aside;

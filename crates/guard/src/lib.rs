@@ -68,30 +68,31 @@
 //!    `invalidate` never returns the value before, if one thread at a time writes the key. This
 //!    also holds beside [refreshes](CacheBuilder::refresh_after_write), and for the values that
 //!    serve [while the store fails](CacheBuilder::stale_if_error).
-//! 3. **One load per key.** While a load runs, every get of the key waits for it. A second load of
-//!    the key begins in these cases:
-//!    - The key changed (1., 2.) after the load had begun. The next get begins a load.
-//!    - The filter was replaced by a rebuild, opened or closed, or got the key while it was open.
-//!      The next get begins a load.
-//!    - [`load_many`](future::Loader::load_many) loads the key with others, and its loader gets the
-//!      key itself, or waits for a load that does. The second load is for this key alone.
-//!    - A thread [runs other code while it loads](#loaders-that-get-other-keys), and that code gets
-//!      the key.
+//! 3. **One load per key.** While a load of a key runs, a get of the key waits for it, and begins no
+//!    other load. A second load begins in four cases only:
+//!    - **The key changed** (1., 2.) after the load had begun. The next get begins a new load.
+//!    - **The filter changed** after the load had begun: a rebuild replaced it, it opened or closed,
+//!      or the key was inserted into it while it was open. The next get begins a new load.
+//!    - **The key is loaded with others**, by [`load_many`](future::Loader::load_many), and that
+//!      loader gets the key itself, or waits for a load that gets it. The second load is for this
+//!      key alone.
+//!    - **The loading thread runs [other code](#loaders-that-get-other-keys) while it waits**, and
+//!      that code gets the key.
 //! 4. **Either state during a change.** A get that began before the change returned may return the
 //!    state before or after it.
-//! 5. **No key is turned away while the filter may lack valid keys.** Gets ask the caches and the
-//!    store instead. The cache is *open* then:
+//! 5. **No key is turned away while the filter may lack valid keys.** The cache is *open* for that
+//!    time: each get reads the caches and the store.
 //!
-//!    | filter | open from | until |
+//!    | filter | the cache opens | the cache closes |
 //!    |---|---|---|
-//!    | any | the start: it is not filled ([Readiness](#readiness)) | the first rebuild has ended, or `restore` or `mark_ready` was called |
-//!    | any | [`reopen`](Cache::reopen) | a rebuild that began later has ended, or `mark_ready` was called |
-//!    | one with a limit of keys | the first key that it refuses | the next rebuild has ended |
-//!    | a `SharedSet`, or a `SharedBloom` with `open_until_filled` | the start, and each loss of keys by the server | one process has inserted all keys of the store, and they have arrived here |
-//!    | a shared filter with `open_above_lag` | the start, and the beginning of a lag | it has caught up |
+//!    | any | at the start, because the filter is not filled ([Readiness](#readiness)) | when the first rebuild has ended, or `restore` or `mark_ready` was called |
+//!    | any | when [`reopen`](Cache::reopen) is called | when a rebuild that began after that call has ended, or `mark_ready` was called |
+//!    | one with a limit of keys | when the filter refuses a key | when the next rebuild has ended |
+//!    | a `SharedSet`, or a `SharedBloom` with `open_until_filled` | at the start, and each time the server loses keys | when one process has inserted all keys of the store, and this process has received them |
+//!    | a shared filter with `open_above_lag` | at the start, and when a lag begins | when the filter has caught up |
 //!
-//!    A rebuild does not open a cache: the old filter serves until the new one has all keys. The
-//!    same holds for the rebuild of a `SharedSet`.
+//!    A rebuild does not open the cache: the old filter serves until the new one has all keys. The
+//!    rebuild of a `SharedSet` does not open it either.
 //! 6. **A miss does not outlive its filter.** A client may request a key before its row exists,
 //!    while every key passes the filter. This process remembers the miss. Then another process adds
 //!    the row. Once the filter has the key, by a rebuild or because it is shared, the next get
@@ -107,15 +108,17 @@
 //! These promises are about the changes that *this* process makes or is told of. With a feed that
 //! [`follow`](future::GuardedCache::follow) applies, this holds for the changes of others:
 //!
-//! - **Told**: promises 1 and 2 hold as if this process had made the change, once it has applied
-//!   the feed's message; and once it listens, for every change from before.
-//! - **Not told yet**: for the delay of the feed, and at most for `silence` after it broke without
-//!   notice, a new row is turned away, and values are those before the change.
-//! - **Broken**: the process has noticed that the feed is broken, and does not listen yet. The
-//!   cache is open: it turns no committed row away. A get may join a load that began before the
-//!   commit of the row, and then returns "missing". A get after the end of that load returns the
-//!   row. Cached values still serve, up to the age of [`time_to_live`](CacheBuilder::time_to_live).
-//! - **One load per key** (3.) holds for each process.
+//! - **Told.** The cache has applied the feed's message. Promises 1 and 2 hold as if this process
+//!   had made the change. Once the cache listens, they also hold for every change from before.
+//! - **Not told yet.** A new row is turned away, and values are those before the change. This lasts
+//!   for the delay of the feed. If the feed broke without notice, it lasts for `silence` at most.
+//! - **Broken.** The cache has noticed that the feed broke, and does not listen again yet. It is
+//!   open, so it turns no committed row away. Two kinds of gets may return an older state:
+//!   - A get that joins a load that began before the commit of the row. It may return "missing". A
+//!     get after the end of that load returns the row.
+//!   - A get that finds a cached value. Cached values serve up to the age of
+//!     [`time_to_live`](CacheBuilder::time_to_live).
+//! - **One load per key** (3.) holds within each process.
 //!
 //! `tests/cache/replicas.rs` simulates two processes with a feed that breaks, delays, repeats and
 //! swaps changes. It also shows what does not hold: if the feed loses a change without an error,
@@ -147,30 +150,32 @@
 //!
 //! # Rebuilds
 //!
-//! A rebuild reads all keys of the store into a new filter. The old filter serves until the new one
-//! is complete. An insert meanwhile goes into both. After the rebuild, the cache turns removed keys
-//! away.
+//! A rebuild reads all keys of the store into a new filter:
 //!
-//! The *source* is a closure that inserts all keys of the store into the [`Keys`] that it gets. The
-//! rebuild begins, and then calls it. If the store has more keys than the new filter was planned
-//! for, the rebuild makes a filter with room for a quarter more, and calls the source a second
-//! time. (A [`Layered`] filter takes up to twice the planned keys without a second call.)
+//! 1. The rebuild makes a new filter. The old filter serves. From now on, each insert goes into both.
+//! 2. The rebuild calls the *source*. This is your closure: it inserts all keys of the store into
+//!    the [`Keys`] that it gets.
+//! 3. The new filter takes the place of the old one. From now on, the cache turns removed keys away.
 //!
-//! A rebuild fails, and the old filter stays, if the source fails, if the new filter cannot be
-//! built, or if it has no room for the keys. `rebuild_now` also fails while another rebuild of the
-//! cache runs.
+//! The store may have more keys than the new filter was planned for. Then the rebuild makes another
+//! filter, with room for a quarter more keys than there are, and calls the source a second time. (A
+//! [`Layered`] filter takes up to twice the planned keys without a second call.)
+//!
+//! A rebuild fails if the source fails, if the new filter cannot be built, or if the new filter has
+//! no room for the keys. The old filter then stays. `rebuild_now` also fails while another rebuild
+//! of the cache runs.
 //!
 //! `rebuild_every` runs rebuilds on a schedule:
 //!
-//! | case | the next rebuild |
+//! | case | the next rebuild begins |
 //! |---|---|
-//! | at the start | at once if the cache is open, otherwise after one interval |
-//! | after a rebuild | after one interval, which varies by a tenth, so that processes that started together do not read the store together |
-//! | after an error or a panic of the source | within a second. The pauses double after each failure, up to the interval |
-//! | another rebuild runs when one is due | that rebuild counts as the scheduled one |
-//! | `follow` does not listen to its feed yet | the schedule waits. The rebuild that `follow` runs once it listens counts as the scheduled one |
+//! | the schedule starts | at once if the cache is open, otherwise after one interval |
+//! | a rebuild has succeeded | after one interval. Intervals vary by a tenth, so that processes that started together do not read the store together |
+//! | the source has failed or panicked | within a second. The pause doubles after each further failure, up to the interval |
+//! | another rebuild runs when one is due | one interval after the running rebuild, which counts as the scheduled one |
+//! | `follow` does not listen to its feed yet | one interval after the rebuild that `follow` runs once it listens, which counts as the scheduled one |
 //!
-//! Call `follow` before `rebuild_every`. Together they read the store once at the start, and once
+//! Call `follow` before `rebuild_every`. The two then read the store once at the start, and once
 //! after each break of the feed.
 //!
 #![cfg_attr(not(doctest), doc = include_str!("sources.md"))]

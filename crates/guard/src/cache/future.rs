@@ -262,8 +262,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         self.load(key, admission, begin).await
     }
 
-    /// The part of a get after a look that found nothing. `begin` begins its flight, if necessary,
-    /// and returns the load that began it.
+    /// Continues a get that found no cached answer. `begin` begins its flight, if necessary, and
+    /// returns the load that began it.
     async fn load(&self, key: &K, admission: Admission<'_>, begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         match self.ask(key, admission) {
             Ok(pending) => self.wait(key, pending, begin).await,
