@@ -68,11 +68,11 @@
 //!    `invalidate` never returns the value before, if one thread at a time writes the key. This
 //!    also holds beside [refreshes](CacheBuilder::refresh_after_write), and for the values that
 //!    serve [while the store fails](CacheBuilder::stale_if_error).
-//! 3. **One load per key.** While a load of a key runs, a get of the key waits for it, and begins no
-//!    other load. A second load begins in four cases only:
+//! 3. **One load per key.** While a load of a key runs, a get of the key waits for it, and begins
+//!    no other load. A second load begins in four cases only:
 //!    - **The key changed** (1., 2.) after the load had begun. The next get begins a new load.
-//!    - **The filter changed** after the load had begun: a rebuild replaced it, it opened or closed,
-//!      or the key was inserted into it while it was open. The next get begins a new load.
+//!    - **The filter changed** after the load had begun: a rebuild replaced it, it opened or
+//!      closed, or the key was inserted into it while it was open. The next get begins a new load.
 //!    - **The key is loaded with others**, by [`load_many`](future::Loader::load_many), and that
 //!      loader gets the key itself, or waits for a load that gets it. The second load is for this
 //!      key alone.
@@ -152,10 +152,12 @@
 //!
 //! A rebuild reads all keys of the store into a new filter:
 //!
-//! 1. The rebuild makes a new filter. The old filter serves. From now on, each insert goes into both.
+//! 1. The rebuild makes a new filter, and the old filter serves. From now on, each insert goes into
+//!    both.
 //! 2. The rebuild calls the *source*. This is your closure: it inserts all keys of the store into
 //!    the [`Keys`] that it gets.
-//! 3. The new filter takes the place of the old one. From now on, the cache turns removed keys away.
+//! 3. The new filter takes the place of the old one. From now on, the cache turns removed keys
+//!    away.
 //!
 //! The store may have more keys than the new filter was planned for. Then the rebuild makes another
 //! filter, with room for a quarter more keys than there are, and calls the source a second time. (A

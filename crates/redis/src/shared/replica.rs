@@ -219,8 +219,8 @@ impl<S: Send + Sync> Replica<S> {
         &self.filter
     }
 
-    /// [`Replicate::pass`]. `head` is the server's last exchange, if the caller has just read it: then a
-    /// pass without news needs no call.
+    /// [`Replicate::pass`]. `head` is the server's last exchange, if the caller has just read it:
+    /// then a pass without news needs no call.
     pub(super) fn catch_up(
         &mut self,
         server: &mut dyn ConnectionLike,

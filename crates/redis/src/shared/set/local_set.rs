@@ -50,7 +50,7 @@ pub struct LocalSet<S = Murmur3> {
 }
 
 pub(super) struct Generation<S> {
-    /// The same as [`FillState::generation`].
+    /// The same as `FillState::generation`.
     pub(super) place: u64,
     pub(super) id: Id,
     pub(super) filter: Arc<ConcurrentBloom<S>>,
