@@ -1,5 +1,5 @@
-//! The statistics of a cache: counts since it was made. `stats.rs` of the crate has those of a guard,
-//! `report.rs` the state.
+//! The statistics of a cache: counts since it was made. `stats.rs` of the crate has those of a
+//! guard, `report.rs` the state.
 
 use crate::stats::GuardStats;
 use crate::striped::Striped;
