@@ -387,7 +387,7 @@ impl<S> Builder<S> {
 /// The shortest fingerprint for a rate.
 fn bits_for(rate: f64) -> Result<u32, BuildError> {
     BuildError::check_rate(rate)?;
-    let mut all = FINGERPRINT_BITS.into_iter();
+    let mut all = FINGERPRINT_BITS;
     all.find(|&bits| rates::fits_fingerprint(rate, bits)).ok_or_else(|| {
         let most = FINGERPRINT_BITS.end();
         BuildError::new(format!(
