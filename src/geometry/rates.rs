@@ -3,18 +3,19 @@
 //!
 //! | filter | a lookup finds an absent key if | formula |
 //! |---|---|---|
-//! | bits or counters in lines | all its draws hit set cells | `sizing.rs`: [`Layout::rate_of`] by the number of keys, [`Layout::mean_rate`] by the bits |
+//! | bits or counters in lines | all its draws hit set cells | `sizing.rs`: `Layout::rate_of` by the number of keys, `Layout::mean_rate` by the bits |
 //! | fingerprints in slots | a slot that it searches has its fingerprint | [`of_slots`], [`of_cells`]; [`load_for`] is the way back |
 //! | `StaticFilter` | the sum of its cells is its fingerprint | `fuse.rs`: `rate_at` by the number of keys, `rate_of` by the cells; [`fits_fingerprint`] is the way back |
 //! | layers, generations | any of them finds it | [`any`] |
 //! | `TombstoneBloom` | the added keys have it, and the removed ones do not | [`but_not`] |
 //!
-//! A filter of several filters divides its rate among them: [`of_each`], [`of_next_layer`].
+//! A filter of several filters divides its rate among them: `of_each`, [`of_next_layer`].
 //!
 //! The models take hashes for random, and filters of one hash for independent. Only `+ - * /` are
 //! used, in one order: `sizing.rs` says why. (The filters of other systems have these systems'
 //! formulas, in the crate `lanebloom-formats`.)
 
+#[cfg(feature = "std")]
 use crate::geometry::layout::{LINE_WORDS, Layout};
 
 /// The mean number of equal values among those that a lookup compares: `slots` slots, of which the
@@ -64,6 +65,7 @@ pub(crate) fn but_not(chance: f64, other: f64) -> f64 {
 
 /// The rate of several filters of one layout for hashes that pick this line, which each of the
 /// filters has with other bits.
+#[cfg(feature = "std")]
 #[inline]
 pub(crate) fn of_line_in_any(layout: Layout, line: &[[u64; LINE_WORDS]]) -> f64 {
     any(line.iter().map(|words| layout.rate_of_line(*words)))
@@ -71,6 +73,7 @@ pub(crate) fn of_line_in_any(layout: Layout, line: &[[u64; LINE_WORDS]]) -> f64 
 
 /// The rate of each of several filters that have the rate `all` together. (The chance that one of
 /// them is wrong is a little less than the sum, 1% of it at a rate of 2%.)
+#[cfg(feature = "std")]
 pub(crate) fn of_each(all: f64, filters: usize) -> f64 {
     all / filters as f64
 }
@@ -138,6 +141,7 @@ mod tests {
         assert_eq!(any([1e-30, 1e-30]), 2e-30);
         assert_eq!((any([]), any([0.25, 1.0])), (0.0, 1.0));
         assert_eq!(but_not(0.5, 0.25), 0.375);
+        #[cfg(feature = "std")]
         assert_eq!(of_each(0.04, 4), 0.01);
         assert!(fits_fingerprint(0.25, 2) && !fits_fingerprint(0.25, 1));
     }
