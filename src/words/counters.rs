@@ -16,8 +16,8 @@
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`](bits::acquire) | one barrier for the whole copy |
 //! | `store_words`, `replace` | load, store `Relaxed` | borrowed mutably: no other thread has the lines, and the transfer to another thread orders them |
 //!
-//! `docs/SLOTS.md` argues that no key is ever missing if every remove has its own insert before it,
-//! although such a remove is not one atomic step.
+//! `docs/proofs/SLOTS.md` argues that no key is ever missing if every remove has its own insert
+//! before it, although such a remove is not one atomic step.
 
 use crate::geometry::layout::LINE_WORDS;
 use crate::words::bits::{Load, OwnLines};

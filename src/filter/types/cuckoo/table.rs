@@ -13,8 +13,8 @@
 //! A move copies the fingerprint to its other bucket, counts the move in the fingerprint's
 //! [stripe](super::super::stripes), and only then clears the original. A lookup that misses looks
 //! again if the count has changed. A thread that moves a fingerprint or takes one out holds its
-//! stripe; an insert into an empty slot waits for no thread. `docs/SLOTS.md` argues why no lookup
-//! misses a key.
+//! stripe; an insert into an empty slot waits for no thread. `docs/proofs/SLOTS.md` argues why no
+//! lookup misses a key.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
