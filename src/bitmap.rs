@@ -20,7 +20,7 @@
 //!
 //! Prefer `ConcurrentBitmap` if many threads write, if an insert must be a claim, or if lookups and
 //! inserts in no order matter: they take a tenth to a quarter of the time.
-//! [`docs::cost`](crate::docs::cost#exact-bitmaps) has the measurements.
+//! [`docs::choices`](crate::docs::choices#exact-bitmaps) has the measurements.
 //!
 //! For keys that are not integers, or integers without a useful bound, use a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom), which has false positives, or a hash set.

@@ -1,5 +1,8 @@
 //! Long pages. The repository has the same texts in `docs/`.
 
+#[doc = include_str!("../docs/CHOICES.md")]
+pub mod choices {}
+
 #[doc = include_str!("../docs/COST.md")]
 pub mod cost {}
 

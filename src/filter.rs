@@ -9,7 +9,7 @@
 //! (`tests/common/filters.rs`).
 //!
 //! Long code that is rarely used is `#[inline]`: only the crates that use it compile it.
-//! (`docs/COST.md` has the seconds, `ci/build_cost.sh` a bound.)
+//! (`docs/CHOICES.md` has the seconds, `ci/build_cost.sh` a bound.)
 //!
 //! Macros write the families that some types lack. On the page of an alias such as
 //! [`ConcurrentBloom`](crate::ConcurrentBloom), rustdoc shows every generic impl of [`Filter`],

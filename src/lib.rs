@@ -3,8 +3,8 @@
 //!
 //! A lookup returns "certainly not" or "probably". For a key that was inserted it always returns
 //! "probably". For any other key it returns "certainly not", except at a false-positive rate that
-//! you choose. A lookup in a [`ConcurrentBloom`] touches one cache line. (At rates of 1e-4 and
-//! below, a key has two lines, and the lookup of an absent key touches one.)
+//! you choose. A lookup in a [`ConcurrentBloom`] touches one cache line. (At rates of 1e-5 and
+//! below, a key has two lines, and most lookups of absent keys touch one.)
 //!
 //! # When not to use it
 //!
@@ -12,10 +12,10 @@
 //!   [`ConcurrentBitmap`] for integers below a bound. For some ten thousand keys a hash set is
 //!   small enough anyway.
 //! - Only one thread uses the filter, and memory is scarce: one line per key costs 13% more memory
-//!   than a textbook Bloom filter at a rate of 1% and 16% at 0.1%. Two [lines per
-//!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 16% at 1e-6. A filter without atomics
-//!   also inserts new keys 3 to 10 times as fast (512 KiB, [Boost.Bloom and
-//!   sbbf-rs-safe](docs::cost#losses)).
+//!   than a textbook Bloom filter at a rate of 1%, 16% at 0.1% and 23% at 1e-4. Two [lines per
+//!   key](bloom::Builder::lines_per_key), the default from 1e-5 down, cost 11% at 1e-5 and 16% at
+//!   1e-6. A filter without atomics also inserts new keys 3 to 10 times as fast (512 KiB,
+//!   [Boost.Bloom and sbbf-rs-safe](docs::cost#losses)).
 //! - Strangers choose the keys, and the filter has the default hasher: they can make collisions
 //!   under any seed of Murmur3. Use [`SipHash13`]; the module [`hash`] compares the hashers. The
 //!   crate `lanebloom-guard` uses SipHash by default.
@@ -55,17 +55,17 @@
 //! | your keys | filter | a lookup reads | bits per key at 1% | not if |
 //! |---|---|---|---|---|
 //! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.8 | there may be twice as many: 1% becomes 10% ([`is_overfull`](Filter::is_overfull) reports it) |
-//! | number not known | [`ScalableBloom`] | a line of each layer: 5 layers from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | you know the number within a factor of two |
-//! | forgotten after some minutes, or after a million newer keys | [`WindowedBloom`] (feature `std`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
+//! | number not known | [`ScalableBloom`] | a line of each layer: 5 layers from 10 thousand keys to a million, 7 to ten million | 32 on average; 15 to 61 | you know the number within a factor of two |
+//! | forgotten after some minutes, or after a million newer keys | [`WindowedBloom`] (feature `std`) | a line of each generation, 4 by default | 23 | nothing needs to be forgotten |
 //! | added and removed | [`CountingBloom`] | one line | 44 | few are ever removed: rebuild then |
 //! | added and removed, in less memory | [`CuckooFilter`], [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 28 | a present key must never be missed |
-//! | let through once per minute or so | [`WindowedBloom`] with [`renew(false)`](windowed::Builder::renew) | the same | 22 | several requests per minute are allowed: a rate limiter counts, and no filter does |
+//! | let through once per minute or so | [`WindowedBloom`] with [`renew(false)`](windowed::Builder::renew) | the same | 23 | several requests per minute are allowed: a rate limiter counts, and no filter does |
 //! | all there before the first lookup | [`StaticFilter`] | three cache lines at once | 7.9; 18.1 at 0.0015% | keys come later: there is no insert, and a new key takes a new build |
 //! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | one bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
 //! At rates between 9e-4 and 2e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at
-//! 3e-6 by a fifth ([bits per key by rate](crate::docs::cost#memory)).
+//! 3e-6 by a quarter ([bits per key by rate](crate::docs::cost#memory)).
 //!
 //! And around them:
 //!
@@ -135,8 +135,8 @@
 //!
 //! The minimum Rust version is 1.85. Compilers before 1.89 lack the intrinsics of AVX-512, so the
 //! best instruction set is AVX2 ([`instruction_set`] returns it). On a CPU with AVX-512, this makes
-//! lookups of pre-hashed keys slower: batches take 1.1 (64 MiB) to 1.6 times as long (32 KiB),
-//! single calls 1.0 to 1.2 times (Zen 5, record `peers-zen5.md`).
+//! lookups of pre-hashed keys slower: batches take 1.2 (64 MiB) to 1.5 times as long (32 KiB),
+//! single calls as long (Zen 5, record `layout2-zen5.md`).
 //!
 //! The target must have 64-bit atomics; otherwise the build fails with a message. All 64-bit
 //! processors have them. So do 32-bit x86, WebAssembly, and Arm since version 7, but no Cortex-M.
@@ -151,22 +151,24 @@
 //!
 //! A key takes 10.8 bits at a rate of 1% and 33.5 at 1e-6.
 //!
-//! The times below are at 1%; half of the lookups find their key. The CPUs are Zen 5 and an Intel
-//! with AMX (records `peers-zen5.md`, `kernels-intel-amx.md` and `hash-lookups-intel-amx.md`). Both
-//! have AVX-512; AVX2 was forced on them. ns of a lookup in a filter of 512 KiB:
+//! The times below are at 1%; half of the lookups find their key. The first row is of a Zen 5
+//! (record `layout2-zen5.md`). The others are of a Zen 5 and an Intel with AMX, and of version 1 of
+//! the layout; lookups of pre-hashed keys take 0.9 to 1.1 times as long with version 2
+//! (`peers-zen5.md`, `hash-lookups-intel-amx.md`). The CPUs have AVX-512; AVX2 was forced on them.
+//! ns of a lookup in a filter of 512 KiB:
 //!
 //! | | single calls, AVX-512 | single calls, AVX2 | batches of 1024, AVX-512 | batches, AVX2 |
 //! |---|--:|--:|--:|--:|
-//! | pre-hashed keys | 1.1 to 1.3 | 1.2 to 1.7 | 0.8 to 1.0 | 1.1 to 1.5 |
+//! | pre-hashed keys | 1.2 | 1.2 | 0.6 | 0.9 |
 //! | `u64`, hashed by Murmur3 | 3.4 to 3.6 | 3.6 to 4.2 | 1.1 to 1.9 | 2.4 to 3.4 |
 //! | `u64`, hashed by [`FastHash`] | 1.7 to 2.0 | 2.1 to 2.5 | 1.7 | 2.2 |
 //! | strings of 24 bytes, Murmur3 | 7.2 to 7.8 | 7.7 to 7.8 | 4.4 | 6.3 |
 //! | strings of 24 bytes, [`FastHash`] | 3.1 to 3.6 | 3.4 to 3.8 | 2.9 | 3.3 |
 //!
 //! Batches of at most 16 pre-hashed keys take as long as single calls. Batches of 1024 are faster
-//! by these factors (Zen 5): in L1 and L2 1.0 to 1.4, for `u64` hashed by Murmur3 1.5 to 3.2; at 64
-//! MiB 3.3 to 8.1. [`docs::cost`] has more tables, other libraries, and the cases in which those
-//! are faster.
+//! by these factors (Zen 5): in L1 and L2 1.2 to 1.9, for `u64` hashed by Murmur3 1.5 to 3.2; at 64
+//! MiB 4.3 to 5.2. [`docs::cost`] has more tables and the cases in which other libraries are
+//! faster, [`docs::choices`] the measurements behind the crate's choices.
 //!
 //! ## Inserting in bulk
 //!

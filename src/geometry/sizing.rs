@@ -2,8 +2,8 @@
 //! and of counters. `rates.rs` has the other filters, and says where each formula is. Builders call
 //! it, and so do the methods that report a filter's statistics.
 //!
-//! `docs/COST.md` has the model: the sum `g(j)` of `RateModel`, and why two lines need less memory.
-//! No constant of the model is fitted to measurements.
+//! `docs/CHOICES.md` has the model: the sum `g(j)` of `RateModel`, and why two lines need less
+//! memory. No constant of the model is fitted to measurements.
 //!
 //! Only `+ - * /` on `f64` are used, in one order, so that every platform finds the same layout.
 //! (`exp`, `ln` and `powi` may differ in the last bit between platforms, and `core` has none of

@@ -15,9 +15,9 @@ use std::sync::{Mutex, MutexGuard};
 /// A filter for a guard in three quarters of the memory: a [`StaticFilter`] of the keys of a
 /// rebuild, and a [`ConcurrentBloom`] of the keys that were inserted since.
 ///
-/// At a rate of 1e-4 it takes 15.1 bits per key of a rebuild with a million keys, 15.6 with
-/// 200,000, and 25 bits for each key that may come afterwards. A `ConcurrentBloom` takes 20.4 bits.
-/// Lookups read up to four lines of the first filter and one of the second.
+/// At a rate of 1e-4 it takes 15.1 bits per key of a rebuild with a million keys, 15.5 with
+/// 200,000, and 28 bits for each key that may come afterwards. A `ConcurrentBloom` takes 23.5
+/// bits. Lookups read up to four lines of the first filter and one of the second.
 ///
 /// It gets its keys by a [rebuild](crate::CacheGuard::rebuild) into a new `Layered`. Until that is
 /// committed, a `Layered` collects the hashes of keys (8 bytes for each insert, also of a key that
@@ -61,7 +61,7 @@ impl Layered {
     /// rate. They share a random key of [`SipHash13`].
     ///
     /// A cache's builder gives the number of all keys; the additions are a part of them:
-    /// `.filter(|keys| Layered::new(keys / 10, 1e-4))`. (With `keys`, the filter takes 41 bits per
+    /// `.filter(|keys| Layered::new(keys / 10, 1e-4))`. (With `keys`, the filter takes 43 bits per
     /// key.) The static part has room for any number of keys. So a rebuild reads the store a second
     /// time only if it has more than twice the number that was given.
     ///

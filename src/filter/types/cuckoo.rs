@@ -22,7 +22,7 @@
 //! fingerprints that need the least memory. If the rate of a full filter is too high, the builder
 //! plans a lower load: 12.5 bits at 1%.
 //!
-//! A Bloom filter takes less memory at high rates, a cuckoo filter from 7e-4 down to 2.1e-6 ([bits
+//! A Bloom filter takes less memory at high rates, a cuckoo filter from 9e-4 down to 2e-6 ([bits
 //! per key by rate](crate::docs::cost#memory)). Below the rate of the longest fingerprints, 2.7e-6,
 //! only a lower load helps. 5e-7 is out of reach.
 //!

@@ -52,7 +52,7 @@
 //! too, so that growth waits for no thread.
 //!
 //! A layer is full with 1/64 more than its expected keys, and ends up with [a little more or
-//! less](crate::docs::cost#growth). Every layer is sized for 1/24 more keys than it is for.
+//! less](crate::docs::choices#growth). Every layer is sized for 1/24 more keys than it is for.
 //!
 //! [`expected_keys`](Filter::expected_keys) and all other statistics are those of the layers in
 //! use, so they grow with the filter. All layers together stay below
@@ -63,7 +63,7 @@
 //! A lookup of a key that is in no layer searches all of them, a line in each. The old layers are
 //! small and near. Batches hash a key once and search every layer by the vector kernels. Each layer
 //! that is added takes its memory at once, before it has a key. [`expansion`](Builder::expansion)
-//! chooses between few layers and little memory, with these [figures](crate::docs::cost#growth).
+//! chooses between few layers and little memory, with these [figures](crate::docs::choices#growth).
 //!
 //! If you know the number of keys within a factor of two, a [`ConcurrentBloom`] is smaller and
 //! faster. If you can read the keys again, replace a filter that has grown by one of the right
@@ -166,8 +166,8 @@ pub type ScalableBloom<S = Murmur3> = Filter<Scalable, S>;
 /// the number of distinct keys that the first layer is for without a hint: the fewest that you
 /// expect; 1000 by default. `false_positive_rate` is that of all layers together, however many.
 /// `words_per_key` holds in every layer; by default each layer has the best number for its rate,
-/// and two lines per key from a rate of 1e-4 down. With 1, low rates are soon out of reach,
-/// so there can be only few layers.
+/// and two lines per key if the filter's rate is 1e-5 or lower. With 1, low rates are soon out of
+/// reach, so there can be only few layers.
 ///
 /// ```
 /// let builder = lanebloom::ScalableBloom::builder().expected_keys(10_000);
@@ -262,7 +262,7 @@ impl<S> Builder<S> {
     /// default, RedisBloom's is 2; with 1 all layers are for the same number.
     ///
     /// A greater number means fewer layers, so faster lookups, and more memory that is not needed
-    /// yet: [figures](crate::docs::cost#growth).
+    /// yet: [figures](crate::docs::choices#growth).
     ///
     /// ```
     /// let layers = |expansion| -> Result<usize, Box<dyn std::error::Error>> {

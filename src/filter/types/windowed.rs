@@ -369,7 +369,7 @@ impl<S> Builder<S> {
     /// A key that is inserted again counts once more in each generation. The filter estimates the
     /// distinct keys of a generation from how full it is, at one insert in about `keys / 64`. A
     /// generation is sized for 6% more than its share, and gets [5% to 11%
-    /// more](crate::docs::cost#windows-of-a-number-of-keys) in the mean. If a share is a few
+    /// more](crate::docs::choices#windows-of-a-number-of-keys) in the mean. If a share is a few
     /// hundred keys or less, a key may be forgotten a few per cent early: ask for as many more.
     ///
     /// ```

@@ -20,7 +20,8 @@
 //! | 14 and 15 | the count of the key, 1 to 3; 0 is an empty cell, whose remainder is 0 too |
 //!
 //! A key has at most one cell, which does not move while the key is there: a thread makes a cell
-//! under the [stripe](super::super::stripes) of its remainder. `docs/proofs/SLOTS.md` has the argument.
+//! under the [stripe](super::super::stripes) of its remainder. `docs/proofs/SLOTS.md` has the
+//! argument.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|

@@ -5,8 +5,8 @@
 //! from the list that it has looked at, so rotations have one order. An insert writes into the
 //! newest generation of the list that it sees, and then checks whether that list is still current
 //! (`Swap::write_to_current`). If not, it writes again, into the new list. Both threads have a
-//! `SeqCst` fence between their write and their next read. `docs/proofs/WINDOW.md` argues why no key
-//! is missed, also in batches and if the clock steps back.
+//! `SeqCst` fence between their write and their next read. `docs/proofs/WINDOW.md` argues why no
+//! key is missed, also in batches and if the clock steps back.
 
 use super::clock::Clock;
 use super::list::{Generation, List};
