@@ -23,8 +23,8 @@ grep -rlE '^[^/]*\bunsafe (\{|fn|impl|trait)' src crates/*/src | while read -r f
     grep -qF "| \`$file\` |" docs/UNSAFE.md || { echo "$file has none" && exit 1; }
 done
 
-echo "== imports without circles"
-ci/imports.py
+echo "== imports without circles, and the rooms of docs/MAP.md"
+ci/imports.py --rooms
 
 echo "== the plan of a batch is asked at the door"
 # src/kernel/plan.rs decides by the length of a batch and the size of a filter, for the crates with

@@ -2,7 +2,8 @@
 """Draws which file of a crate imports from which, and fails if the imports form a circle.
 
     ci/imports.py            fails on a circle, and prints it
-    ci/imports.py --rooms    prints each room (folder): its files, lowest first, and what each imports
+    ci/imports.py --rooms    fails as well if docs/MAP.md is wrong about the folders or about the rooms of src
+    ci/imports.py --print    prints each folder: its files, and what each imports
 
 The rules:
 - A node is a file. A crate's lib.rs is none: it only gives names. An inline module belongs to its file.
@@ -11,6 +12,10 @@ The rules:
 - `mod x;`, and the import of a module alone (`use crate::a`), are no imports; paths that begin with it are.
 - `pub use` (with any visibility) is an import only if the file itself also mentions the name.
 - Paths that come in by `use a::*` are not seen. Comments, strings and `#[cfg(test)]` items do not count.
+
+The rooms are the rows of the first table of docs/MAP.md, lowest first: the paths in a row's first cell are its files and folders.
+- Each file of src has one room, by the longest path that holds it. A file imports from its own room and from lower ones.
+- Each path of the page exists: what stands in backticks and has a slash, or is the target of a link.
 """
 import re
 import sys
@@ -115,6 +120,32 @@ def circle(graph):
     return found
 
 
+def wrong_rooms(graph):
+    """What docs/MAP.md says wrongly: about paths, and about the imports of src."""
+    page = (TREE / "docs/MAP.md").read_text()
+    quoted = re.findall(r"`([\w.-]*/[\w./-]*)`", page)
+    linked = [f"docs/{target}" for target in re.findall(r"\]\(([^)#:]+)", page)]
+    for path in quoted + linked:
+        if not (TREE / path).exists():
+            yield f"{path} does not exist"
+
+    table = re.search(r"(?:^\|.*\n)+", page, re.M)[0].splitlines()[2:]
+    rooms = [re.findall(r"`([^`]+)`", row.split("|")[1]) for row in table]
+    heights = {TREE / path: height for height, room in enumerate(rooms) for path in room}
+
+    def height(file):
+        return next((heights[path] for path in (file, *file.parents) if path in heights), None)
+
+    for file, targets in graph.items():
+        if height(file) is None:
+            yield f"{file.relative_to(TREE)} has no room"
+            continue
+        for target in targets:
+            if height(target) is not None and height(target) > height(file):
+                names = f"{file.relative_to(TREE)} imports {target.relative_to(TREE)}"
+                yield f"{names} ({targets[target]}) of a higher room"
+
+
 failed = False
 ROOTS = ["src/lib.rs", "crates/*/src/lib.rs", "crates/*/src/main.rs", "benches/*/main.rs"]
 for root in [root for pattern in ROOTS for root in sorted(TREE.glob(pattern))]:
@@ -124,7 +155,12 @@ for root in [root for pattern in ROOTS for root in sorted(TREE.glob(pattern))]:
     graph = {}
     imports(ROOT, graph)
 
-    if "--rooms" in sys.argv:
+    if "--rooms" in sys.argv and root == TREE / "src/lib.rs":
+        for wrong in wrong_rooms(graph):
+            failed = True
+            print(f"docs/MAP.md: {wrong}")
+
+    if "--print" in sys.argv:
         for room in sorted({file.parent for file in graph}):
             print(f"{room.relative_to(TREE)}/")
             for file in (file for file in graph if file.parent == room):
