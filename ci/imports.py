@@ -121,7 +121,7 @@ def circle(graph):
 
 
 def wrong_rooms(graph):
-    """What docs/MAP.md says wrongly: about paths, and about the imports of src."""
+    """The errors of docs/MAP.md: paths that do not exist, and imports of src from a higher room."""
     page = (TREE / "docs/MAP.md").read_text()
     quoted = re.findall(r"`([\w.-]*/[\w./-]*)`", page)
     linked = [f"docs/{target}" for target in re.findall(r"\]\(([^)#:]+)", page)]

@@ -73,8 +73,7 @@
 //! 12 bytes per key: 11 MB for each thread, and beyond six million keys a copy of the hashes,
 //! sorted by shard. (Duplicates count as keys, for the filter too: the build finds them when it has
 //! failed.) With the feature `rayon` all threads of the pool build shards
-//! ([`build_from_par_iter`](Builder::build_from_par_iter),
-//! [`par_build_from_hashes`](Builder::par_build_from_hashes)).
+//! (`build_from_par_iter`, `par_build_from_hashes`).
 //!
 //! A build of a shard can fail by chance, and then tries another seed, at most 64:
 //! [`retries`](StaticFilter::retries) counts them. If all fail, the hashes are not random, and the
