@@ -22,8 +22,8 @@
 //!     if all words of the vector are 0: the next     after 8 rows
 //! ```
 //!
-//! A loop over the filters reads a line of each, of which it uses 6 bits. A bank reads 6 bits of
-//! each filter, and no others.
+//! A loop over the filters reads a line of each, and uses 6 bits of it. A bank reads these 6 bits
+//! of each filter alone.
 //!
 //! # Wrong columns
 //!

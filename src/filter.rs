@@ -78,9 +78,9 @@ use crate::kernel::Isa;
 /// # Overfull filters
 ///
 /// Beyond its expected keys, a Bloom filter goes on to take keys, and its rate rises without a
-/// word: planned for 1%, it is 11% at twice the keys and 70% at five times. A program that drops
-/// what the filter takes for known then drops nearly everything. So let it ask
-/// [`is_overfull`](Self::is_overfull) from time to time, and raise an alarm. Then:
+/// word: planned for 1%, it is 10% at twice the keys and 67% at five times. A program that drops
+/// known keys then drops nearly all keys. Check [`is_overfull`](Self::is_overfull) from time to
+/// time, and raise an alarm. Then:
 ///
 /// - **Rebuild.** If the keys are at hand, insert them into a larger filter and swap the two. (A
 ///   `CacheGuard` of the crate `lanebloom-guard` does so while it serves.)

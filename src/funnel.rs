@@ -311,7 +311,7 @@ written_as! {
     SystemTime as (u64, u32), |key| since_1970(*key);
 }
 
-/// Seconds, of which those before 1970 are negative, and nanoseconds.
+/// Seconds since 1970, negative before, and nanoseconds.
 #[cfg(feature = "std")]
 fn since_1970(time: SystemTime) -> (u64, u32) {
     match time.duration_since(SystemTime::UNIX_EPOCH) {

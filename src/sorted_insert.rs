@@ -1,6 +1,5 @@
-//! Inserts slices of hashes, or of keys that are hashed on the way, into the bits. Inserts them one
-//! after another if they are few. If several hashes fall into each line, inserts them in bulk, for
-//! less than one atomic operation a key.
+//! Bulk inserts, for slices of hashes or of keys. Short batches go key by key. Dense ones, with
+//! several hashes per line, take less than one atomic operation a key.
 //!
 //! In bulk, this thread copies a region of the filter into an image of its own. The hashes set
 //! their bits in the image by plain stores. Then one `fetch_or` adds the missing bits to each word

@@ -40,7 +40,7 @@ impl RowFinder {
         }
     }
 
-    /// The same lines, where a hash has other rows.
+    /// These lines with another mapping from hashes to rows.
     pub(crate) fn with_rows(self, rows: KeyRows, blocks: usize) -> Self {
         let other = Some((rows, blocks));
         Self { other, ..self }
@@ -229,8 +229,8 @@ fn swap<const N: usize>(a: &mut [u64; LINE_WORDS], b: &mut [u64; LINE_WORDS]) {
     }
 }
 
-/// Squares side by side: those of neighbouring words of a row, of which a line of the cache has
-/// eight. (An item more, so that the same item of all does not fall into one set of L1.)
+/// Up to eight neighbouring squares: one per word of a cache line. (An item more, so that the same
+/// item of all does not fall into one set of L1.)
 pub(crate) type Squares = [([u64; LINE_WORDS], Square)];
 
 /// Adds transposed squares, at most eight, to the rows of a block, each row of `width` words, from

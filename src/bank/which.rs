@@ -94,7 +94,7 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
         self.which_source(&HashedKeys { hasher, isa, keys }, each);
     }
 
-    /// Whether any column may hold `key`. It ends at the first 1,024 columns of which one may.
+    /// Whether any column may hold `key`. It looks at 1,024 columns at a time, and stops at a hit.
     ///
     /// ```
     /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;

@@ -30,8 +30,8 @@ pub(crate) struct Shape {
     pub(crate) lines: usize,
     /// In each line.
     pub(crate) words: usize,
-    /// In each line: the positions that a key draws there, of which some may coincide. Of eight
-    /// words, an even number: as many in either half of the line.
+    /// The positions that a key draws in each line; some may coincide. With eight words, an even
+    /// number: as many in either half of the line.
     pub(crate) bits: usize,
 }
 

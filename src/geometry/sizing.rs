@@ -96,8 +96,8 @@ impl Request {
         self.rate.is_none() && self.keys.is_some() && self.budget.is_some()
     }
 
-    /// Whether two lines per key save memory, of which small filters have whole lines; or reach, in
-    /// the same memory, a rate for which they are chosen.
+    /// Whether two lines per key save memory (small filters have whole lines, and may save none),
+    /// or reach in the same memory a rate for which they are chosen.
     fn prefers(&self, two: (Layout, usize), one: (Layout, usize)) -> bool {
         let ((two, keys_of_two), (one, keys_of_one)) = (two, one);
         if self.is_best_that_fits() {

@@ -59,7 +59,7 @@ impl State {
         self.0[0] ^= word;
     }
 
-    /// The hash of `len` bytes, of which `rest` has the last `len % 8`.
+    /// The hash of `len` bytes; `rest` has the last `len % 8` of them.
     #[inline(always)]
     fn finish(mut self, rest: u64, len: usize) -> u64 {
         self.mix(rest | (len as u64) << 56);

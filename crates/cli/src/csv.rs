@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 const QUOTE: u8 = b'"';
 
-/// The record that is read, or that was read last. Its bytes may come in pieces, of which each is
+/// The record that is read, or that was read last. Its bytes may come in pieces; each is
 /// searched once.
 pub(crate) struct Record {
     delimiter: u8,

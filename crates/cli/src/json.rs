@@ -40,7 +40,7 @@ fn write_nested(value: &RawValue, deepest: usize, to: &mut Vec<u8>) -> Option<()
         }
         b'"' if text.contains('\\') => write_string(&string(value)?, to),
         b'"' => to.extend_from_slice(text.as_bytes()),
-        // A number, of which 1E+5 is as 1e5; true, false or null.
+        // A number (1E+5 becomes 1e5); true, false or null.
         _ => to.extend(
             text.bytes()
                 .filter(|&byte| byte != b'+')

@@ -233,7 +233,7 @@ mod tests {
         result.expect("it has panicked")
     }
 
-    /// Lines of which nothing is known.
+    /// Lines without a known structure.
     struct Bytes(LineCutter);
 
     impl Cut for Bytes {

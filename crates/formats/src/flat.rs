@@ -442,7 +442,7 @@ impl Flat {
     }
 }
 
-/// A tile of which the first bits of each key were tested.
+/// A tile after the test of each key's first bits.
 struct Tile {
     /// The indexes of all bits of each key; of the candidates those after the first.
     indexes: [u64; AccessPlan::LINES],
@@ -527,8 +527,8 @@ impl Modulo {
         number - (self.high(number >> 1) >> (self.shift - 1)) * self.bits
     }
 
-    /// `number % bits`, for numbers below 2^31 and fewer bits than that, by a product of 64 bits,
-    /// of which vectors make several at a time. (With 31 for 63 and 37 for 69 in the sums above.)
+    /// `number % bits`, for numbers below 2^31 and fewer bits than that, by a product of 64 bits;
+    /// vectors make several at a time. (With 31 for 63 and 37 for 69 in the sums above.)
     #[inline(always)]
     pub(crate) fn remainder_of_int(&self, number: u32) -> u32 {
         debug_assert!(number < 1 << 31 && self.bits < 1 << 31);

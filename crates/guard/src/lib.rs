@@ -317,7 +317,7 @@
 //! | a remembered miss | the key, and about 200 bytes; [32 MiB](CacheBuilder::miss_memory) for all |
 //!
 //! [`expected_keys`](CacheBuilder::expected_keys) is the number until the next rebuild. With more
-//! keys the rate rises: at twice the number, 1% becomes 11%. A rebuild notices this, and makes room
+//! keys the rate rises: at twice the number, 1% becomes 10%. A rebuild notices this, and makes room
 //! for a quarter more keys than there are. (A [`Layered`] with up to twice the number leaves that
 //! to the next rebuild: until then its small part is for a share of the planned number.) Updates of
 //! rows do not count as new keys. A rate of 1% keeps 99% of an attack off the store. A rate of 0.1%

@@ -93,7 +93,7 @@ pub(crate) trait OwnWords: LineWords {
     /// The word that holds the keys of both words.
     fn united(a: u64, b: u64) -> u64;
 
-    /// The word that holds every key which both words hold, and the least beyond that.
+    /// The smallest word that holds every key of both words.
     fn common(a: u64, b: u64) -> u64;
 }
 

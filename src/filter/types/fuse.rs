@@ -35,7 +35,7 @@
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
-//! Digests, of which the first 64 bits are hash enough ([`Prehashed`](crate::Prehashed)):
+//! Digests are hashes already, by their first 64 bits ([`Prehashed`](crate::Prehashed)):
 //!
 //! ```
 //! use lanebloom::{Prehashed, StaticFilter};

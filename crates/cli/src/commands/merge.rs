@@ -87,7 +87,7 @@ fn united(into: Content, from: Content) -> Result<Content> {
 /// The union of two filters, each of which is a `ConcurrentBloom` or a `ScalableBloom`. Two
 /// `ConcurrentBloom`s stay one if one layer takes all keys. Otherwise layers follow one another,
 /// and their rates add up: two full filters for 1% each have 2%, and one layer with all their keys
-/// would have 11%.
+/// would have 10%.
 fn united_layers(into: AnyFilter, from: AnyFilter) -> Result<AnyFilter> {
     let [ours, theirs] = [&into, &from].map(|filter| *filter.hasher().expect("its kind was compared"));
     if ours != theirs {

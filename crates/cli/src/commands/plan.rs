@@ -179,7 +179,7 @@ const TYPES: [(&str, Sizing); 11] = [
         })
     }),
     ("WindowedBloom", |keys, rate| {
-        // With four generations, of which a lookup searches the newest first.
+        // With four generations; a lookup searches the newest first.
         let filter = WindowedBloom::with_capacity(keys, rate)?;
         let generations = filter.generations() as f64;
         Ok(size(&filter, (1.0 + generations) / 2.0, generations))

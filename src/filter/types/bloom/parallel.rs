@@ -18,8 +18,8 @@ const LOOKED_UP: usize = 16 << 10;
 /// Lines that a thread takes at a time for unions: 64 KiB.
 const UNITED: usize = 1 << 10;
 
-/// Operations in parallel, on the threads of rayon's pool (feature `rayon`). Each answers, fails
-/// and panics as its twin without `par_`. Other threads may use the filter meanwhile.
+/// Operations in parallel, on the threads of rayon's pool (feature `rayon`). Each behaves
+/// like the method without `par_`. Other threads may use the filter meanwhile.
 impl<S: FilterHasher + Sync> Filter<Bloom, S> {
     /// [`insert_hashes`](Self::insert_hashes) in parallel.
     ///

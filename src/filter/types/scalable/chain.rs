@@ -703,7 +703,7 @@ impl Union for Scalable {
 
 /// A layer takes the keys of another one if its keys are then at most one in `UNION_EXCESS` more
 /// than it is for. (Their number is an estimate; from a thousand keys on its error is below this.)
-/// Two full layers for 1% each have 2% beside each other, and their union has 11%.
+/// Two full layers for 1% each have 2% beside each other, and their union has 10%.
 const UNION_EXCESS: usize = 32;
 
 impl Layer {

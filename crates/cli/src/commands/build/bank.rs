@@ -27,8 +27,8 @@ const GROUP: usize = 64;
 const LARGE: usize = 64 << 20;
 
 impl BuildJob<'_> {
-    /// The bank of all inputs, for a key of none of which it finds an input at this rate, and the
-    /// names of its columns.
+    /// The bank of all inputs, and the names of its columns. For a key that no input has, it finds
+    /// an input at this rate.
     pub(super) fn bank(&mut self, rate: f64) -> Result<(FilterBank<AnyHasher>, Vec<String>, Summary)> {
         if self.files.is_empty() {
             bail!("a bank has a filter for each input file, and the list names none");

@@ -1,6 +1,6 @@
 //! `--exact`: two passes. The first puts all keys into a filter, and those that it may have held
 //! already into a second one. A key that is not in the second filter is in no other line. So the
-//! second pass keeps only the keys that are, and keeps of each only where it can be read again.
+//! second pass records keys of the second filter only: the position of each, not the key.
 //! `--count-each` counts them in the second pass, and prints in a third one.
 
 use super::job::{Done, Job, RecordWriter};
