@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Comments and documentation are at most 100 columns wide, but for tables and code. The examples in
 # them are at most 80 wide without the comment's marks, but for hidden lines. No file of a src
-# has more than 900 lines. (By perl, which counts characters; awk counts bytes on some machines.)
+# has more than 900 lines. Pages that a newcomer opens first are short. (By perl, which counts characters; awk counts bytes on some machines.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -29,4 +29,18 @@ while read -r lines file; do
         status=1
     fi
 done < <(git ls-files 'src/*.rs' 'crates/*/src/*.rs' | xargs wc -l | grep -v ' total$')
+while read -r most page; do
+    if (($(wc -c <"$page") > most)); then
+        echo "$page: $(wc -c <"$page") bytes, more than $most"
+        status=1
+    fi
+done <<END
+8192 README.md
+12288 docs/COST.md
+END
+lines=$(wc -l <docs/MAP.md)
+if ((lines > 70)); then
+    echo "docs/MAP.md: $lines lines, more than 70"
+    status=1
+fi
 exit $status

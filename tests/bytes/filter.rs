@@ -3,7 +3,7 @@
 use lanebloom::bloom::Builder;
 use lanebloom::traits::Planned;
 use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, SipHash13};
-use lanebloom_tests::{LAYOUTS, RATES, WORDS, assert_prints};
+use lanebloom_tests::{LAYOUTS, RATES, WORDS, assert_prints, number};
 
 fn builder() -> Builder {
     ConcurrentBloom::builder()
@@ -141,6 +141,88 @@ fn bits_per_key_match_the_occupancy_sums() {
         (1e-6, [48.00, 38.02, 33.48]),
     ];
     compare(2, [2, 4, 8], 0.001, &two_lines);
+}
+
+/// Compares the bits per key with the first number in a cell of the row of this filter, in a table
+/// of a page.
+fn assert_page_says(page: &str, cell: usize, filter: &str, bits_per_key: f64, most_error: f64) {
+    let rows = page
+        .lines()
+        .filter_map(|line| line.trim_start_matches("//! ").strip_prefix("| "))
+        .map(|row| row.split(" | ").collect::<Vec<_>>());
+    let mut cells = rows.filter_map(|row| (row.get(1)?.contains(&format!("`{filter}`"))).then(|| row[cell].to_owned()));
+    let cell = cells.next().unwrap_or_else(|| panic!("no row has {filter}"));
+    let end = cell
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(cell.len());
+    let said: f64 = cell[..end].parse().unwrap_or_else(|_| panic!("{filter}: {cell}"));
+    let error = (said - bits_per_key).abs();
+    assert!(
+        error <= most_error,
+        "{filter}: the page says {said}, it takes {bits_per_key}"
+    );
+}
+
+/// README.md and the crate's page have the bits per key at 1%.
+#[test]
+fn pages_say_the_bits_per_key() {
+    use lanebloom::{CuckooFilter, ScalableBloom, StaticFilter, TombstoneBloom, WindowedBloom};
+
+    let keys = 200_000;
+    let hashes: Vec<u64> = (0..2 * keys as u64).map(number).collect();
+    let growing = ScalableBloom::builder().expected_keys(10_000).build().unwrap();
+    let (mut len, mut sizes) = (10_000, Vec::new());
+    growing.insert_hashes(&hashes[..len]).unwrap();
+    while len < hashes.len() {
+        sizes.push(8.0 * growing.memory_bytes() as f64 / len as f64);
+        let next = hashes.len().min(len + len / 50);
+        growing.insert_hashes(&hashes[len..next]).unwrap();
+        len = next;
+    }
+    let common = [
+        (
+            "ConcurrentBloom",
+            ConcurrentBloom::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            0.06,
+        ),
+        ("ScalableBloom", sizes.iter().sum::<f64>() / sizes.len() as f64, 2.0),
+        (
+            "WindowedBloom",
+            WindowedBloom::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            0.55,
+        ),
+        (
+            "CuckooFilter",
+            CuckooFilter::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            0.06,
+        ),
+        (
+            "StaticFilter",
+            StaticFilter::builder()
+                .build_from_hashes(&hashes)
+                .unwrap()
+                .bits_per_key(),
+            0.2,
+        ),
+    ];
+    let others = [
+        (
+            "CountingBloom",
+            CountingBloom::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            0.55,
+        ),
+        (
+            "TombstoneBloom",
+            TombstoneBloom::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            0.55,
+        ),
+    ];
+    for (filter, bits_per_key, most_error) in common {
+        assert_page_says(include_str!("../../README.md"), 2, filter, bits_per_key, most_error);
+    }
+    for (filter, bits_per_key, most_error) in common.into_iter().chain(others) {
+        assert_page_says(include_str!("../../src/lib.rs"), 3, filter, bits_per_key, most_error);
+    }
 }
 
 #[test]
