@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Comments and documentation are at most 100 columns wide, but for tables and code. The examples in
 # them are at most 80 wide without the comment's marks, but for hidden lines. No file of a src
-# has more than 900 lines. Pages that a newcomer opens first are short. (By perl, which counts characters; awk counts bytes on some machines.)
+# has more than 900 lines. Pages that a newcomer opens first are short. (By perl, which counts
+# characters; awk counts bytes on some machines.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
