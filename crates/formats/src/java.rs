@@ -176,7 +176,7 @@ pub trait FormatImpl: Copy + Default + Eq + fmt::Debug + fmt::Display + Send + S
     /// The layout that the system's `create` chooses.
     fn solve(builder: &JavaBuilder<Self>) -> Result<Layout<Self>, BuildError>;
 
-    /// Whether the indexes are `Wide`. Those of the other filters are [`narrow`](Self::narrow).
+    /// Whether the indexes are `Wide`. Other filters have [`narrow`](Self::narrow) ones.
     fn is_wide(self) -> bool;
 
     /// The indexes of a key's bits in filters that are not wide: from 32 bits.

@@ -43,7 +43,8 @@
 //! | [`RedisCuckoo`] | Redis, `CF` commands | [`from_scandump`](RedisCuckoo::from_scandump), [`to_loadchunks`](RedisCuckoo::to_loadchunks) | two buckets of each layer | 8 to 12, at 1.6% or more |
 //!
 //! Many threads can insert into a `GuavaBloom`, a `SparkBloom` or a `SplitBlockBloom`, and look up
-//! at once, lock-free. Those of Redis answer many threads at once, and take `&mut self` to insert.
+//! at once, lock-free. The filters of Redis take lookups of many threads at once, and `&mut self`
+//! to insert.
 //!
 //! A [`SplitBlockBank`] asks the filters of many Parquet files with one key at once.
 //!

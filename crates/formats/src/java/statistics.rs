@@ -5,7 +5,7 @@ use super::{JavaBloom, JavaFormat};
 use lanebloom::Statistics;
 use lanebloom::internal::acquire_if;
 
-/// Statistics. Those of the content read the whole filter, each word at some moment.
+/// Statistics. Statistics of the content read the whole filter, each word at some moment.
 impl<F: JavaFormat> JavaBloom<F> {
     /// The system, and what determines the hashes of keys: the seed, for Spark.
     ///

@@ -224,7 +224,7 @@ impl<'a> Column<'a> {
         low >> shift | high
     }
 
-    /// Writes the hashes of the keys from `start` on. Those of nulls have no meaning.
+    /// Writes the hashes of the keys from `start` on. Hashes of nulls have no meaning.
     fn hash(&self, start: usize, out: &mut [u64]) {
         let range = start..start + out.len();
         match self.keys {
