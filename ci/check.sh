@@ -19,7 +19,7 @@ echo "== comments and headings begin with their subject"
 ci/openings.sh
 
 echo "== a row in docs/UNSAFE.md for each file with unsafe code"
-grep -rlE '^[^/]*\bunsafe (\{|fn|impl|trait)' src crates/*/src | while read -r file; do
+grep -rlE '^[^/]*\bunsafe (\{|fn|impl|trait)' src {crates,integrations}/*/src | while read -r file; do
     grep -qF "| \`$file\` |" docs/UNSAFE.md || { echo "$file has none" && exit 1; }
 done
 
@@ -59,9 +59,6 @@ lint -p lanebloom-redis --lib
 for features in "" cache tower formats redis; do
     lint -p lanebloom-guard --lib --no-default-features --features "$features"
 done
-lint -p lanebloom-corpus --lib --no-default-features
-# Without Parquet, its files are refused.
-lint -p lanebloom-corpus --bins
 for features in "" std serde mmap; do
     lint -p lanebloom --lib --no-default-features --features "$features"
 done
@@ -71,7 +68,7 @@ ci/messages.sh
 
 echo "== documentation"
 # The published pages: a link to a private item is an error.
-RUSTDOCFLAGS="-D warnings" cargo doc --profile test -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard -p lanebloom-corpus --no-deps --all-features
+RUSTDOCFLAGS="-D warnings" cargo doc --profile test -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard --no-deps --all-features
 # rustdoc says nothing of a link that has no target on the page of another crate's type.
 if grep -rl 'href="Self::' "$target"/doc/lanebloom*; then exit 1; fi
 

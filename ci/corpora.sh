@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3.11}
 target=${CARGO_TARGET_DIR:-target}
-cargo build --release -p lanebloom-corpus
+cargo build --release --manifest-path integrations/corpus/Cargo.toml --target-dir "$target"
 dolma=$target/peers/dolma
 if [ ! -d "$dolma" ]; then
     mkdir -p "$dolma"

@@ -8,7 +8,7 @@
 #   LANEBLOOM_PLANS=10000 ci/datafusion.sh     random joins to compare; 400 unless set
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-package=crates/datafusion
+package=integrations/datafusion
 manifest=$package/Cargo.toml
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/datafusion
 

@@ -4,7 +4,7 @@
 # ci/deny.sh licenses bans sources
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-for workspace in . crates/datafusion crates/python; do
+for workspace in . integrations/corpus integrations/datafusion integrations/python; do
     echo "== $workspace"
     cargo deny --all-features --config deny.toml --manifest-path "$workspace/Cargo.toml" check "$@"
 done

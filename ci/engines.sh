@@ -10,7 +10,7 @@
 #                                                              node_modules that have the packages
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-package=crates/parquet
+package=integrations/parquet
 target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target/engines
 part=${1:-all}

@@ -147,7 +147,7 @@ def wrong_rooms(graph):
 
 
 failed = False
-ROOTS = ["src/lib.rs", "crates/*/src/lib.rs", "crates/*/src/main.rs", "benches/*/main.rs"]
+ROOTS = ["src/lib.rs", "crates/*/src/lib.rs", "crates/*/src/main.rs", "integrations/*/src/lib.rs", "integrations/*/src/main.rs", "benches/*/main.rs"]
 for root in [root for pattern in ROOTS for root in sorted(TREE.glob(pattern))]:
     folder = root.parent
     ROOT = Module(root, None)

@@ -22,6 +22,7 @@ done
 echo "== ${crates[*]}"
 features=(--features={lanebloom/{rayon,mmap,serde,uuid,bytes},lanebloom-formats/serde,lanebloom-guard/{formats,tower}})
 cargo check "${crates[@]}" "${features[@]}"
+cargo check --manifest-path integrations/corpus/Cargo.toml
 echo "== without std"
 cargo check -p lanebloom -p lanebloom-formats --lib --no-default-features
 

@@ -27,14 +27,19 @@ mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+packages=(crates/cli integrations/corpus)
+
 # The commands in the folder `programs`, built for a target. Panics name files without this
 # machine's folders.
 build() {
     echo "== building for $1"
     local auditable=()
     ! cargo auditable --version >/dev/null 2>&1 || auditable=(auditable)
-    RUSTFLAGS="${static--C target-feature=+crt-static} -C strip=symbols --remap-path-prefix=$PWD=lanebloom --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo${toolchain:+ --remap-path-prefix=$toolchain=rust}" \
-        cargo "${auditable[@]}" build --locked --release -p lanebloom-cli -p lanebloom-corpus --target "$1" --target-dir target/static "${@:2}"
+    local -x RUSTFLAGS="${static--C target-feature=+crt-static} -C strip=symbols --remap-path-prefix=$PWD=lanebloom --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo${toolchain:+ --remap-path-prefix=$toolchain=rust}"
+    local package
+    for package in "${packages[@]}"; do
+        cargo "${auditable[@]}" build --locked --release --manifest-path "$package/Cargo.toml" --target "$1" --target-dir target/static "${@:2}"
+    done
     programs=target/static/$1/release
 }
 
@@ -45,7 +50,7 @@ begin() {
     mkdir -p "$archive/completions"
     install -m 755 "$programs"/lanebloom{,-corpus}"${2-}" "$archive/"
     install -m 644 LICENSE-APACHE LICENSE-MIT crates/cli/README.md CHANGELOG.md "$archive/"
-    install -m 644 crates/corpus/README.md "$archive/README-corpus.md"
+    install -m 644 integrations/corpus/README.md "$archive/README-corpus.md"
 }
 
 linux() {
@@ -184,9 +189,9 @@ for system; do
 done
 if cargo cyclonedx --version >/dev/null 2>&1; then
     # It writes a file into the folder of each package of the workspace.
-    cargo cyclonedx --quiet --format json --override-filename sbom-of-a-release
-    for crate in cli corpus; do
-        mv "crates/$crate/sbom-of-a-release.json" "$folder/lanebloom-$crate-$version.cdx.json"
+    for package in "${packages[@]}"; do
+        cargo cyclonedx --quiet --format json --override-filename sbom-of-a-release --manifest-path "$package/Cargo.toml"
+        mv "$package/sbom-of-a-release.json" "$folder/lanebloom-${package##*/}-$version.cdx.json"
     done
     find . -name sbom-of-a-release.json -not -path './target/*' -delete
 fi

@@ -21,7 +21,7 @@ mode=
 case ${1-} in spark | free-threaded) mode=$1 && shift ;; esac
 out=${1:-$work/dist}
 python=${PYTHON:-python3}
-manifest=crates/python/Cargo.toml
+manifest=integrations/python/Cargo.toml
 
 if [[ $mode == free-threaded ]]; then
     python=$(ci/fetch/python_free_threaded.sh)
@@ -29,8 +29,8 @@ if [[ $mode == free-threaded ]]; then
     # constructor of a capsule differs.
     mkdir "$work/crate"
     manifest=$work/crate/Cargo.toml
-    cp -r crates/python/{Cargo.toml,Cargo.lock,pyproject.toml,README.md,LICENSE*,build.rs,python,src} "$work/crate"
-    sed -i -E 's|^(pyo3.*)"0\.30"|\1"0.28"|; s|path = "\.\./\.\."|path = "'"$PWD"'"|; s|path = "\.\./|path = "'"$PWD"'/crates/|' "$manifest"
+    cp -r integrations/python/{Cargo.toml,Cargo.lock,pyproject.toml,README.md,LICENSE*,build.rs,python,src} "$work/crate"
+    sed -i -E 's|^(pyo3.*)"0\.30"|\1"0.28"|; s|path = "\.\./\.\."|path = "'"$PWD"'"|; s|path = "\.\./\.\./|path = "'"$PWD"'/|' "$manifest"
     sed -i -E 's/new_with_value\(py, (\w+), (c"\w+")\)/new(py, \1, Some(\2.into()))/' "$work/crate/src/arrow.rs"
     cargo update -q --manifest-path "$manifest" -p pyo3 -p pyo3-build-config
     CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/python3.13t
@@ -46,7 +46,7 @@ if [[ $mode == free-threaded ]]; then
     export LANEBLOOM_ROOT=$PWD
     # The others have no wheels for it: their tests are skipped.
     "$bin/pip" install -q --only-binary :all: "$(ls "$out"/lanebloom-*-cp313t-*.whl)" numpy pandas pyarrow hypothesis pytest typing_extensions
-    cp -r crates/python/tests "$work/tests"
+    cp -r integrations/python/tests "$work/tests"
     cd "$work/tests"
     "$bin/python" -c 'import lanebloom, sys; assert not sys._is_gil_enabled()'
     timeout 1800 "$bin/python" -m pytest -q -p no:cacheprovider .
@@ -63,7 +63,7 @@ if [[ $mode == spark ]]; then
         arrow=pyarrow
         [[ $spark != 3.* ]] || arrow='pyarrow<26'
         "$work/spark/bin/pip" install -q "$(ls "$out"/lanebloom-*.whl)" "pyspark[connect]==$spark" 'pandas<3' "$arrow" pytest setuptools
-        cp -r crates/python/tests "$work/tests"
+        cp -r integrations/python/tests "$work/tests"
         (cd "$work/tests" && "$work/spark/bin/python" -m pytest -q -p no:cacheprovider test_spark.py)
         rm -rf "$work/spark" "$work/tests"
     done
@@ -87,10 +87,10 @@ export LANEBLOOM_COMMAND=$target/debug/lanebloom
 
 # The tests, without the source beside them: what is installed is what is tested.
 mkdir "$work/tests"
-cp crates/python/tests/*.{py,txt} "$work/tests"
+cp integrations/python/tests/*.{py,txt} "$work/tests"
 export LANEBLOOM_ROOT=$PWD
 
-"$bin/pip" install -q "$wheel" -r crates/python/tests/requirements.txt
+"$bin/pip" install -q "$wheel" -r integrations/python/tests/requirements.txt
 (cd "$work/tests" && "$bin/python" -m pytest -q -p no:cacheprovider .)
 (cd "$work/tests" && "$bin/python" -m mypy --strict typed.py)
 (cd "$work/tests" && "$bin/python" -m mypy.stubtest lanebloom._lanebloom --ignore-disjoint-bases --allowlist stubtest.txt)

@@ -10,3 +10,4 @@ if ! last=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2> /dev/null); then
     exit
 fi
 cargo semver-checks --workspace --all-features --baseline-rev "$last"
+cargo semver-checks --manifest-path integrations/corpus/Cargo.toml --all-features --baseline-rev "$last"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 TREE = Path(__file__).resolve().parent.parent
 # Workspaces with packages for users.
-WORKSPACES = [".", "crates/datafusion", "crates/python"]
+WORKSPACES = [".", "integrations/corpus", "integrations/datafusion", "integrations/python"]
 
 packages = []
 for folder in WORKSPACES:

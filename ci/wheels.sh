@@ -24,9 +24,9 @@ python -m pip install -q -U pip 'maturin>=1.9,<2'
 
 # maturin for each of the interpreters.
 wheels() { # feature of the first wheel, options
-    maturin build --release --locked -q -m crates/python/Cargo.toml -o "$out" \
+    maturin build --release --locked -q -m integrations/python/Cargo.toml -o "$out" \
         --no-default-features --features "$1" -i python3 "${@:2}"
-    maturin build --release --locked -q -m crates/python/Cargo.toml -o "$out" \
+    maturin build --release --locked -q -m integrations/python/Cargo.toml -o "$out" \
         --no-default-features -i python3.14t "${@:2}"
 }
 

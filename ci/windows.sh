@@ -28,7 +28,11 @@ for part; do
             run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={filters,bytes,formats,hash_batch,alloc} -- "${skipped[@]}"
             ;;
         guard) run -p lanebloom-guard --features tower --lib --tests ;;
-        commands) run --package=lanebloom-{files,cli,corpus} -- "${skipped[@]}" ;;
+        commands)
+            run --package=lanebloom-{files,cli} -- "${skipped[@]}"
+            LANEBLOOM_COMMAND=$(realpath "${CARGO_TARGET_DIR:-target}/windows/x86_64-pc-windows-gnu/debug/lanebloom.exe") \
+                run --manifest-path integrations/corpus/Cargo.toml -- "${skipped[@]}"
+            ;;
         *) echo "$part is none of filters, guard, commands" >&2 && exit 2 ;;
     esac
 done

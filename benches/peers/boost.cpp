@@ -1,4 +1,4 @@
-// Boost.Bloom for the bench `peers` and the example `figures` of crates/parquet: single
+// Boost.Bloom for the bench `peers` and the example `figures` of integrations/parquet: single
 // calls and bulk calls on whole slices of hashes or keys, so that the calls are inlined into their
 // loop, as in a C++ program.
 

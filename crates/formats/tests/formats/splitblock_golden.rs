@@ -1,5 +1,5 @@
 //! `SplitBlockBloom` without an engine: filters that pyarrow, DuckDB and pymilvus made.
-//! crates/parquet asks the engines themselves.
+//! integrations/parquet asks the engines themselves.
 
 use crate::contract::guava::java::unhex;
 use lanebloom_formats::splitblock::{Header, Milvus, block_index, check_block, hash};

@@ -89,7 +89,7 @@ def mbf1():
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        print('{\n  "what": "Split-block filters. Made by crates/parquet/golden.py.",')
+        print('{\n  "what": "Split-block filters. Made by integrations/parquet/golden.py.",')
         for name, cases in [("parquet", parquet(folder)), ("mbf1 by pymilvus 3.0.2", mbf1())]:
             lines = ",\n".join("    " + json.dumps(case, ensure_ascii=False) for case in cases)
             print(f'  "{name}": [\n{lines}\n  ]{"," if name == "parquet" else ""}')

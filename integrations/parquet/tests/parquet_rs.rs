@@ -459,7 +459,7 @@ fn row_groups_are_those_that_parquet_rs_selects() {
 /// The bytes that `golden.py` had from pyarrow and DuckDB, by parquet-rs.
 #[test]
 fn golden_filters_are_parquet_rs() {
-    let golden: Value = serde_json::from_str(include_str!("../../formats/tests/data/split_block.json")).unwrap();
+    let golden: Value = serde_json::from_str(include_str!("../../../crates/formats/tests/data/split_block.json")).unwrap();
     for case in golden["parquet"].as_array().unwrap() {
         let unhex = |text: &Value| -> Vec<u8> {
             let pairs = text.as_str().unwrap().as_bytes().chunks(2);

@@ -146,7 +146,7 @@ def are_on_the_page(head, rows):
     root = os.environ.get("LANEBLOOM_ROOT")
     if root is None:
         pytest.skip("without LANEBLOOM_ROOT, the page is not there")
-    page = (pathlib.Path(root) / "crates/python/README.md").read_text(encoding="utf-8")
+    page = (pathlib.Path(root) / "integrations/python/README.md").read_text(encoding="utf-8")
     table = page.split(head)[1].split("\n\n")[0].splitlines()[2:]
     assert len(table) == len(rows)
     for line, start in zip(table, rows):

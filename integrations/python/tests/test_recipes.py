@@ -12,7 +12,7 @@ import threading
 import pytest
 
 ROOT = pathlib.Path(os.environ.get("LANEBLOOM_ROOT") or pathlib.Path(__file__).parents[3])
-README = (ROOT / "crates/python/README.md").read_text()
+README = (ROOT / "integrations/python/README.md").read_text()
 
 
 def recipes():

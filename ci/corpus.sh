@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# lanebloom-corpus: formatting, tests with assertions, lints of each feature, documentation. Its
+# tests call the command `lanebloom` too, which is built first. Needs what ci/install.sh installs;
+# without it, run `cargo test` in integrations/corpus. 2 to 4 minutes after ci/test.sh, whose
+# compiled dependencies it shares.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+options=(--locked --profile test --manifest-path integrations/corpus/Cargo.toml)
+
+echo "== formatting"
+cargo fmt --check --manifest-path integrations/corpus/Cargo.toml
+
+echo "== tests"
+cargo build --locked --profile test -p lanebloom-cli
+export LANEBLOOM_COMMAND=$CARGO_TARGET_DIR/debug/lanebloom
+# CI has Redis, so its absence is a failure.
+LANEBLOOM_REQUIRE_REDIS=1 cargo test "${options[@]}" --all-features --no-fail-fast
+
+echo "== lints"
+lint() { cargo clippy "${options[@]}" "$@" -- -D warnings; }
+lint --all-targets --all-features
+lint --lib --no-default-features
+# Without Parquet, its files are refused.
+lint --bins
+
+echo "== documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc "${options[@]}" --no-deps --all-features
