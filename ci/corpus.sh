@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # lanebloom-corpus: formatting, tests with assertions, lints of each feature, documentation. Its
-# tests call the command `lanebloom` too, which is built first. Needs what ci/install.sh installs;
-# without it, run `cargo test` in integrations/corpus. 2 to 4 minutes after ci/test.sh, whose
-# compiled dependencies it shares.
+# tests call the command `lanebloom` too. Needs what ci/install.sh installs; without it, run
+# `cargo test` in integrations/corpus. Shares the compiled dependencies of ci/test.sh.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
@@ -12,8 +11,10 @@ echo "== formatting"
 cargo fmt --check --manifest-path integrations/corpus/Cargo.toml
 
 echo "== tests"
-cargo build --locked --profile test -p lanebloom-cli
-export LANEBLOOM_COMMAND=$CARGO_TARGET_DIR/debug/lanebloom
+# The command, as ci/test.sh builds it.
+cargo test --locked --workspace --all-features --no-run --test=dedup
+LANEBLOOM_COMMAND=$(realpath "$CARGO_TARGET_DIR/debug/lanebloom")
+export LANEBLOOM_COMMAND
 # CI has Redis, so its absence is a failure.
 LANEBLOOM_REQUIRE_REDIS=1 cargo test "${options[@]}" --all-features --no-fail-fast
 
