@@ -41,7 +41,7 @@ few 0 '\bis_cached\(' src crates/{formats,redis,guard}/src
 few 7 '(Plan::of_\w+|ladder\.plan)\(.*len' src/{chunks.rs,sorted_insert.rs,kernel,filter/types,filter/parts,bank,bitmap}
 
 echo "== integrations use what is public"
-# 2: the Python package reads where a Parquet file has its filters, by the parser of lanebloom-formats.
+# 2: the Python package finds the filters of a Parquet file by the parser of lanebloom-formats.
 few 2 '\binternal::' $(git ls-files 'integrations/*.rs')
 
 echo "== pages without methods that their types lack"
