@@ -1,11 +1,11 @@
 //! The measurements of `bench`: the table that it writes as CSV, and that `plot speed` reads.
 
+use crate::chart::{Axis, COLORS, Chart, Look, Panel, Series};
 use crate::cpu_info::CpuInfo;
-use anyhow::{Context, Result, bail};
-use csv::{ReaderBuilder, Writer};
-use std::collections::HashMap;
+use crate::table;
+use anyhow::{Context, Result, bail, ensure};
+use csv::{Reader, Writer};
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
@@ -24,7 +24,10 @@ const COLUMNS: [&str; 9] = [
 ];
 
 /// How many operations a chart has room for.
-const OPERATIONS: usize = 12;
+const OPERATIONS: usize = 2 * COLORS.len();
+
+/// The most sizes that have room below a chart.
+const LABELS: usize = 10;
 
 pub(crate) struct Speeds {
     pub(crate) machine: CpuInfo,
@@ -73,39 +76,93 @@ impl Speeds {
         table.flush()
     }
 
+    /// ns per key against filter size.
+    pub(crate) fn chart(&self) -> Chart {
+        let machine = &self.machine;
+        let mut sizes = Vec::from_iter(self.speeds.iter().map(|speed| speed.filter_bytes));
+        sizes.sort();
+        sizes.dedup();
+        let axis = |title, value: fn(&Speed) -> f64, label| {
+            let values = self.speeds.iter().map(value);
+            let ends = values.fold((f64::MAX, 0.0_f64), |ends, value| {
+                (ends.0.min(value), ends.1.max(value))
+            });
+            Axis::new(title, ends.0 / 1.5..ends.1 * 1.5, true, label)
+        };
+        let mut x = axis(
+            "filter size",
+            |speed| speed.filter_bytes as f64,
+            |size| table::bytes(size as u64),
+        );
+        let labels = sizes.iter().step_by(sizes.len().div_ceil(LABELS));
+        x.ticks = labels.map(|&size| size as f64).collect();
+        let caches = CpuInfo::CACHES.into_iter().zip(machine.caches);
+        let rules = caches.filter_map(|(name, size)| Some((size? as f64, format!("{name} {}", table::bytes(size?)))));
+        let rules = rules.filter(|(size, _)| x.range.contains(size)).collect();
+        let series = self.operations().into_iter().enumerate().map(|(i, operation)| {
+            let speeds = self.speeds.iter().filter(|speed| speed.operation == operation);
+            let mut points = Vec::from_iter(speeds.map(|speed| (speed.filter_bytes as f64, speed.ns_per_key)));
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            // Three colours with circles, the same with triangles, then three other colours. So an
+            // operation of `bench` has the colour of its batches. Lookups of absent and present
+            // keys often take the same time, so the first of three is wide.
+            Series {
+                name: operation.into(),
+                color: i / 6 * 3 + i % 3,
+                look: Look::Measured {
+                    is_dashed: i / 3 % 2 == 1,
+                    is_wide: i % 3 == 0,
+                },
+                points,
+            }
+        });
+        Chart {
+            title: format!("ConcurrentBloom on {}", machine.cpu),
+            below: format!("{}, one thread of {}", machine.instruction_set, machine.threads),
+            panels: vec![Panel {
+                height: 390.0,
+                rules,
+                x,
+                y: axis("ns per key", |speed| speed.ns_per_key, |ns| ns.to_string()),
+                series: series.collect(),
+                notes: Vec::new(),
+            }],
+        }
+    }
+
     pub(crate) fn read(path: &Path) -> Result<Self> {
         Self::read_table(path).with_context(|| path.display().to_string())
     }
 
     fn read_table(path: &Path) -> Result<Self> {
-        let file = File::open(path).context("cannot read it")?;
-        let mut table = ReaderBuilder::new().from_reader(file);
+        let mut table = Reader::from_path(path).context("cannot read it")?;
         let header = table.headers().context("cannot read it")?.clone();
-        if let Some(column) = COLUMNS.iter().find(|&&column| header.iter().all(|name| name != column)) {
+        let place = |column| header.iter().position(|name| name == column);
+        if let Some(column) = COLUMNS.into_iter().find(|&column| place(column).is_none()) {
             bail!("line 1 has no column {column}: not a table of `lanebloom bench`");
         }
+        let places = COLUMNS.map(|column| place(column).unwrap_or(0));
         let mut read: Option<Self> = None;
         for record in table.records() {
             // The error names the line.
             let record = record.context("cannot read it")?;
             let line = record.position().map_or(0, csv::Position::line);
-            let fields = Fields(header.iter().zip(&record).collect());
-            let (machine, speed) = fields.parse().with_context(|| format!("line {line}"))?;
-            let Some(speeds) = &mut read else {
-                let speeds = vec![speed];
-                read = Some(Self { machine, speeds });
-                continue;
-            };
-            if speeds.machine != machine {
-                bail!("line {line} is of another machine than the lines before");
-            }
+            let (machine, speed) = parse(places.map(|at| &record[at])).with_context(|| format!("line {line}"))?;
+            let read = read.get_or_insert_with(|| Self {
+                machine: machine.clone(),
+                speeds: Vec::new(),
+            });
+            ensure!(
+                read.machine == machine,
+                "line {line} is of another machine than the lines before"
+            );
             let is_same =
                 |other: &Speed| other.filter_bytes == speed.filter_bytes && other.operation == speed.operation;
-            if speeds.speeds.iter().any(is_same) {
+            if read.speeds.iter().any(is_same) {
                 bail!("line {line} has the filter_bytes and the operation of an earlier line");
             }
-            speeds.speeds.push(speed);
-            if speeds.operations().len() > OPERATIONS {
+            read.speeds.push(speed);
+            if read.operations().len() > OPERATIONS {
                 bail!("line {line} brings more than {OPERATIONS} operations, the limit of a chart");
             }
         }
@@ -113,44 +170,46 @@ impl Speeds {
     }
 }
 
-/// The fields of a line, by their columns.
-struct Fields<'a>(HashMap<&'a str, &'a str>);
+/// The content of a line, whose fields have the order of [`COLUMNS`].
+fn parse(fields: [&str; COLUMNS.len()]) -> Result<(CpuInfo, Speed)> {
+    let cache = |at| match fields[at] {
+        "" => Ok(None),
+        _ => number(fields, at, 1, 1 << 50).map(Some),
+    };
+    let machine = CpuInfo {
+        cpu: text(fields, 0)?,
+        instruction_set: text(fields, 1)?,
+        threads: number(fields, 2, 1, 1 << 20)?,
+        caches: [cache(3)?, cache(4)?, cache(5)?],
+    };
+    let speed = Speed {
+        filter_bytes: number(fields, 6, 1, 1 << 50)?,
+        operation: text(fields, 7)?,
+        ns_per_key: number(fields, 8, 1e-3, 1e9)?,
+    };
+    Ok((machine, speed))
+}
 
-impl Fields<'_> {
-    fn parse(&self) -> Result<(CpuInfo, Speed)> {
-        let cache = |column| match self.0[column] {
-            "" => Ok(None),
-            _ => self.number(column, 1, 1 << 50).map(Some),
-        };
-        let machine = CpuInfo {
-            cpu: self.text("cpu")?,
-            instruction_set: self.text("instruction_set")?,
-            threads: self.number("threads", 1, 1 << 20)?,
-            caches: [cache("l1d_bytes")?, cache("l2_bytes")?, cache("l3_bytes")?],
-        };
-        let speed = Speed {
-            filter_bytes: self.number("filter_bytes", 1, 1 << 50)?,
-            operation: self.text("operation")?,
-            ns_per_key: self.number("ns_per_key", 1e-3, 1e9)?,
-        };
-        Ok((machine, speed))
+/// A name for the chart.
+fn text(fields: [&str; COLUMNS.len()], at: usize) -> Result<String> {
+    let (column, text) = (COLUMNS[at], fields[at]);
+    if text.is_empty() || text.chars().count() > 80 || text.chars().any(char::is_control) {
+        bail!("{column} is {text:?}, and must be a name of 1 to 80 characters");
     }
+    Ok(text.into())
+}
 
-    /// A name for the chart.
-    fn text(&self, column: &str) -> Result<String> {
-        let text = self.0[column];
-        if text.is_empty() || text.chars().count() > 80 || text.chars().any(char::is_control) {
-            bail!("{column} is {text:?}, and must be a name of 1 to 80 characters");
-        }
-        Ok(text.into())
-    }
-
-    fn number<T: FromStr + PartialOrd + Display>(&self, column: &str, least: T, most: T) -> Result<T> {
-        let text = self.0[column];
-        match text.parse::<T>() {
-            // False for NaN, too.
-            Ok(number) if least <= number && number <= most => Ok(number),
-            _ => bail!("{column} is {text:?}, and must be a number from {least} to {most}"),
-        }
+fn number<T>(fields: [&str; COLUMNS.len()], at: usize, least: T, most: T) -> Result<T>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    match fields[at].parse::<T>() {
+        // False for NaN, too.
+        Ok(number) if least <= number && number <= most => Ok(number),
+        _ => bail!(
+            "{} is {:?}, and must be a number from {least} to {most}",
+            COLUMNS[at],
+            fields[at]
+        ),
     }
 }

@@ -47,6 +47,7 @@ const BATCH: usize = 1024;
 /// Passes of each operation, however slow the machine is.
 const LEAST: usize = 3;
 
+/// Single lookups and inserts, then those by batches, in the same order.
 const OPERATIONS: [&str; 6] = [
     "lookup, absent key",
     "lookup, present key",
@@ -121,10 +122,15 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
         table.write(|writer| speeds.write_to(writer))?;
     }
     if let Some(chart) = chart {
-        speeds.draw().write(&chart)?;
+        speeds.chart().write(&chart)?;
     }
     Ok(())
 }
+
+const COLUMNS: &str = "
+                           lookup      insert    batch lookup     batch      false
+  filter         keys   absent present      new   absent present   insert  positives
+";
 
 fn print_header(out: &mut impl Write, machine: &CpuInfo) -> io::Result<()> {
     write!(out, "CPU              {}, {} threads", machine.cpu, machine.threads)?;
@@ -133,21 +139,14 @@ fn print_header(out: &mut impl Write, machine: &CpuInfo) -> io::Result<()> {
             write!(out, ", {name} {}", table::bytes(size))?;
         }
     }
-    writeln!(out, "\nInstruction set  {}", machine.instruction_set)?;
-    writeln!(
+    write!(
         out,
-        "Measured         ns per key, medians; a ConcurrentBloom at a rate of 1%, full for lookups and\n                 \
-         half full or more for inserts; one thread, hashes of u64, batches of {BATCH}\n"
-    )?;
-    writeln!(
-        out,
-        "{:>8}  {:>11}  {:>15}  {:>7}  {:>15}  {:>7}  {:>9}",
-        "", "", "lookup    ", "insert", "batch lookup  ", "batch", "false"
-    )?;
-    writeln!(
-        out,
-        "{:>8}  {:>11}  {:>7} {:>7}  {:>7}  {:>7} {:>7}  {:>7}  {:>9}",
-        "filter", "keys", "absent", "present", "new", "absent", "present", "insert", "positives"
+        "
+Instruction set  {}
+Measured         ns per key, medians; a ConcurrentBloom at a rate of 1%, full for lookups and
+                 half full or more for inserts; one thread, hashes of u64, batches of {BATCH}
+{COLUMNS}",
+        machine.instruction_set
     )
 }
 
@@ -185,12 +184,13 @@ fn measure(mut filter: ConcurrentBloom, time: Duration) -> Result<Measured> {
         fill += start.elapsed();
     };
 
-    let mut inserts: [Passes; 2] = Default::default();
+    // In the order of `OPERATIONS`.
+    let mut passes: [Passes; OPERATIONS.len()] = Default::default();
     timed_fill(&mut filter, 0..keys / 2);
     let mut next = keys / 2;
     let start = Instant::now();
-    while start.elapsed() < time / 2 || inserts[1].times.len() < LEAST {
-        for (batch, passes) in inserts.iter_mut().enumerate() {
+    while start.elapsed() < time / 2 || passes[5].times.len() < LEAST {
+        for operation in [2, 5] {
             if next + PASS as u64 > keys {
                 filter.clear();
                 insert_range(&mut filter, 0..keys / 2);
@@ -198,59 +198,51 @@ fn measure(mut filter: ConcurrentBloom, time: Duration) -> Result<Measured> {
             }
             let hashes = hashes_at::<PASS>(|i| next + i);
             next += PASS as u64;
-            passes.time(|| match batch {
-                0 => hashes.iter().filter(|&&hash| filter.insert_hash(hash)).count(),
+            passes[operation].time(|| match operation {
+                2 => hashes.iter().filter(|&&hash| filter.insert_hash(hash)).count(),
                 _ => hashes.chunks(BATCH).map(|hashes| filter.insert_hashes(hashes)).sum(),
             });
         }
     }
     timed_fill(&mut filter, next..keys);
 
-    let mut lookups: [Passes; 4] = Default::default();
     let mut found = [false; BATCH];
     let mut random = 0;
     let start = Instant::now();
-    while start.elapsed() < time / 2 || lookups[3].times.len() < LEAST {
-        for (operation, passes) in lookups.iter_mut().enumerate() {
-            let present = |i| ((u128::from(hash_at(random + i)) * u128::from(keys)) >> 64) as u64;
-            let hashes = match operation % 2 {
-                0 => hashes_at::<PASS>(|i| absent(random + i)),
-                _ => hashes_at(present),
-            };
+    while start.elapsed() < time / 2 || passes[4].times.len() < LEAST {
+        for operation in [0, 1, 3, 4] {
+            let hashes = hashes_at::<PASS>(|i| match operation {
+                0 | 3 => absent(random + i),
+                _ => ((u128::from(hash_at(random + i)) * u128::from(keys)) >> 64) as u64,
+            });
             random += PASS as u64;
-            passes.time(|| match operation {
+            let mut batch = |hashes: &[u64]| {
+                filter.contains_hashes(hashes, &mut found);
+                found.iter().filter(|&&found| found).count()
+            };
+            passes[operation].time(|| match operation {
                 0 | 1 => hashes.iter().filter(|&&hash| filter.contains_hash(hash)).count(),
-                _ => hashes
-                    .chunks(BATCH)
-                    .map(|hashes| {
-                        filter.contains_hashes(hashes, &mut found);
-                        found.iter().filter(|&&found| found).count()
-                    })
-                    .sum(),
+                _ => hashes.chunks(BATCH).map(&mut batch).sum(),
             });
         }
     }
 
-    let [absent, present, batch_absent, batch_present] = &lookups;
-    let false_positives = (absent.share() + batch_absent.share()) / 2.0;
+    let [absent, present, new, batch_absent, batch_present, batch_new] = passes.each_ref().map(Passes::share);
+    let false_positives = (absent + batch_absent) / 2.0;
     // Several standard deviations of the least number of passes.
     ensure!(
         (0.3 * RATE..2.0 * RATE).contains(&false_positives),
         "a share of {false_positives} of absent keys was taken for present, not {RATE}"
     );
     ensure!(
-        present.share() == 1.0 && batch_present.share() == 1.0,
+        present == 1.0 && batch_present == 1.0,
         "a key that was inserted was not found"
     );
-    let least_new = inserts[0].share().min(inserts[1].share());
+    let least_new = new.min(batch_new);
     ensure!(
         least_new > 0.98,
         "only a share of {least_new} of new keys was taken for new"
     );
-
-    let [insert, batch_insert] = inserts;
-    let [absent, present, batch_absent, batch_present] = lookups;
-    let passes = [absent, present, insert, batch_absent, batch_present, batch_insert];
     let ns_per_key = passes.map(Passes::median);
     ensure!(ns_per_key.iter().all(|&ns| ns > 0.0), "the clock is too coarse");
     Ok(Measured {
@@ -283,12 +275,6 @@ impl Passes {
 
     fn median(mut self) -> f64 {
         self.times.sort_by(f64::total_cmp);
-        let median = self.times[self.times.len() / 2];
-        if median > 0.0 {
-            median
-        } else {
-            // The clock is too coarse for a pass, but right on average.
-            self.times.iter().sum::<f64>() / self.times.len() as f64
-        }
+        self.times[self.times.len() / 2]
     }
 }

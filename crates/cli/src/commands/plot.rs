@@ -1,7 +1,6 @@
 //! `lanebloom plot`.
 
 mod rate;
-mod speed;
 
 use crate::args::{ChartKind, Plot};
 use crate::chart;
@@ -14,14 +13,14 @@ pub(crate) fn run(args: &Plot, quiet: bool) -> Result<()> {
         ChartKind::Rate { keys, rate, output } => {
             // Before the work, which may take long.
             let output = chart::output(output)?;
-            rate::Rates::measure(*keys, *rate, quiet)?.draw().write(&output)
+            rate::chart(*keys, *rate, quiet)?.write(&output)
         }
         ChartKind::Speed { table, output } => {
             let output = chart::output(output)?;
             let mut claims = Claims::default();
             claims.reads("the table", table);
             output.claim(&mut claims, OUTPUT)?;
-            Speeds::read(table)?.draw().write(&output)
+            Speeds::read(table)?.chart().write(&output)
         }
     }
 }

@@ -48,20 +48,26 @@ fn fails(shell: &Shell, line: &str, parts: &[&str]) {
     assert_eq!(error.lines().count(), 1, "{error}");
 }
 
-/// The texts of an SVG, which must be well-formed, and the number of its elements of each name.
-fn read_svg(path: &Path) -> (Vec<String>, impl Fn(&str) -> usize + use<>) {
+/// The texts of an SVG, which must be well-formed, and the places of its circles and triangles.
+fn read_svg(path: &Path) -> (Vec<String>, [Vec<[f64; 2]>; 2]) {
     let text = fs::read_to_string(path).unwrap();
     let document = roxmltree::Document::parse(&text).unwrap();
     let root = document.root_element();
     assert_eq!(root.tag_name().name(), "svg");
     assert!(root.attribute("width").is_some() && root.attribute("viewBox").is_some());
-    let names = Vec::from_iter(document.descendants().map(|node| node.tag_name().name().to_owned()));
-    let is_text = |node: &roxmltree::Node<'_, '_>| node.has_tag_name(("http://www.w3.org/2000/svg", "text"));
-    let texts = document.descendants().filter(is_text);
-    let texts = texts.map(|node| node.text().unwrap().trim().to_owned()).collect();
-    (texts, move |name: &str| {
-        names.iter().filter(|other| *other == name).count()
-    })
+    let named = |name: &'static str| {
+        let nodes = document.descendants();
+        nodes.filter(move |node| node.has_tag_name(("http://www.w3.org/2000/svg", name)))
+    };
+    let texts = named("text").map(|node| node.text().unwrap().trim().to_owned());
+    let places = |name| {
+        let places = named(name).filter_map(|node| node.attribute("transform")?.strip_prefix("translate("));
+        Vec::from_iter(places.map(|at| {
+            let (x, y) = at.split_once(')').unwrap().0.split_once(' ').unwrap();
+            [x, y].map(|at| at.parse().unwrap())
+        }))
+    };
+    (texts.collect(), ["circle", "path"].map(places))
 }
 
 #[track_caller]
@@ -158,7 +164,7 @@ fn plot_speed_draws_every_operation() {
     let [svg, other] = ["speed.svg", "other.SVG"].map(|name| shell.read(name));
     assert_eq!(svg, other);
 
-    let (texts, count) = read_svg(&shell.path("speed.svg"));
+    let (texts, [circles, triangles]) = read_svg(&shell.path("speed.svg"));
     has_texts(&texts, &OPERATIONS);
     has(&texts, "ns per key; filter size; 32 KiB; 512 KiB; 8 MiB; 1; 2; 5");
     has(
@@ -168,53 +174,44 @@ fn plot_speed_draws_every_operation() {
     // The caches that the table names, and no third one.
     has(&texts, "L1d 48 KiB; L2 1 MiB");
     assert!(!texts.iter().any(|text| text.starts_with("L3")));
-    // Circles at three sizes and in the legend, for three operations; triangles for the others.
-    assert_eq!(count("circle"), 3 * 4);
-    assert_eq!(count("polygon"), 3 * 4);
+    // Circles at three sizes and in the legend, for three operations; triangles for the others. A
+    // slower operation is higher, and a larger filter farther to the right.
+    assert_eq!((circles.len(), triangles.len()), (3 * 4, 3 * 4));
+    for places in [circles, triangles] {
+        let [first, second] = [&places[..3], &places[4..7]];
+        for at in 0..3 {
+            assert_eq!(first[at][0], second[at][0]);
+            assert!(first[at][1] > second[at][1], "{places:?}");
+        }
+        assert!(first[0][0] < first[1][0] && first[1][0] < first[2][0], "{places:?}");
+    }
 
-    // A line for each operation: three solid ones and three dashed ones, each in its colour.
+    // Each colour has two operations, one of them dashed, in the chart and in the legend.
     let svg = String::from_utf8(svg).unwrap();
-    let curves = Vec::from_iter(
-        svg.lines()
-            .filter(|line| line.starts_with("<polyline") && line.contains("#0")),
-    );
-    for color in ["#0072b2", "#009e73"] {
-        let of_color = curves.iter().filter(|line| line.contains(color));
-        // In the chart and in the legend.
-        assert_eq!(of_color.clone().count(), 4, "{color}");
-        assert_eq!(
-            of_color.filter(|line| line.contains("stroke-dasharray")).count(),
-            2,
-            "{color}"
-        );
+    for color in ["#0072b2", "#d55e00", "#009e73"] {
+        let group = format!("<g color=\"{color}\">\n<polyline class=\"");
+        let curves = svg.split(&*group).skip(1);
+        let dashed = curves.clone().filter(|curve| curve.starts_with("dashed"));
+        assert_eq!((curves.count(), dashed.count()), (4, 2), "{color}");
     }
-    // A slower operation is higher, and a larger filter farther to the right.
-    let document = roxmltree::Document::parse(&svg).unwrap();
-    let circles = document
-        .descendants()
-        .filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "circle")));
-    let place =
-        |node: roxmltree::Node<'_, '_>| ["cx", "cy"].map(|name| node.attribute(name).unwrap().parse::<f64>().unwrap());
-    let places = Vec::from_iter(circles.map(place));
-    let [first, second] = [&places[..3], &places[3..6]];
-    for at in 0..3 {
-        assert_eq!(first[at][0], second[at][0]);
-        assert!(first[at][1] > second[at][1], "{places:?}");
-    }
-    assert!(first[0][0] < first[1][0] && first[1][0] < first[2][0], "{places:?}");
+    let dark = svg.find("prefers-color-scheme: dark");
+    assert!(dark.is_some_and(|at| at < svg.find("<rect").unwrap()), "dark pages");
 }
 
 #[test]
 fn plot_rate_draws_plan_and_measurement() {
     let shell = Shell::new();
     shell.ok("plot rate --keys 20k --rate 1% -o rate.svg");
-    let (texts, count) = read_svg(&shell.path("rate.svg"));
+    let (texts, [circles, _]) = read_svg(&shell.path("rate.svg"));
     has(&texts, "ConcurrentBloom for 20,000 keys at a rate of 1%");
     has(&texts, "false-positive rate; keys; 20,000; 0.1%; 1%; 10%; 100%");
     has(&texts, "planned; measured; expected; share of blocks; expected keys");
     has(&texts, "bits set of the 512 of a block, at 20,000 keys");
     // A point for each twentieth of the keys, but for the first ones, and one in the legend.
-    assert!((25..=41).contains(&count("circle")), "{}", count("circle"));
+    assert!((25..=41).contains(&circles.len()), "{}", circles.len());
+    // More keys, more false positives.
+    let (first, last) = (circles[0], circles[circles.len() - 2]);
+    assert!(first[0] < last[0] && first[1] > last[1] + 100.0, "{circles:?}");
 
     // Again, over a file: the same bytes, since the hashes are the same.
     let before = shell.read("rate.svg");

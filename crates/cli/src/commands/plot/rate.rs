@@ -1,14 +1,13 @@
 //! The chart of the false-positive rate against the number of keys, planned and measured, and of
 //! how full the blocks are.
 
-use crate::chart::{Anchor, Axis, COLORS, Frame, GRAY, Line, Look, Mark, SMALL, Svg, TEXT, round_ticks};
+use crate::chart::{Axis, Chart, Look, Panel, Series};
 use crate::cpu_info;
 use crate::table;
 use crate::test_keys::{absent, hashes_at, insert_range};
 use anyhow::{Context, Result, bail};
 use indicatif::{HumanCount, ProgressBar};
 use lanebloom::ConcurrentBloom;
-use std::ops::Range;
 
 /// Numbers of keys at which the rate is measured, up to twice the expected one.
 const STEPS: u64 = 40;
@@ -25,87 +24,132 @@ const BITS: usize = 512;
 /// Bars in the chart of the blocks, at most.
 const BARS: usize = 64;
 
-pub(crate) struct Rates {
-    keys: u64,
-    rate: f64,
-    /// The filter's description.
-    filter: String,
-    /// The absent keys that were looked up at each number of keys.
-    lookups: u64,
-    planned: Vec<(f64, f64)>,
-    measured: Vec<(f64, f64)>,
-    /// The share of blocks that have 0, 1, ... bits set at the expected number of keys.
-    fill: Vec<f64>,
-    expected_fill: Vec<f64>,
+/// Fills a filter, and looks up absent keys meanwhile.
+pub(crate) fn chart(keys: usize, rate: f64, quiet: bool) -> Result<Chart> {
+    let mut filter = ConcurrentBloom::with_capacity(keys, rate)
+        .with_context(|| format!("a filter for {keys} keys at a rate of {rate}"))?;
+    let memory = filter.memory_bytes() as u64;
+    if let Some(free) = cpu_info::free_memory().filter(|free| *free < memory) {
+        let (memory, free) = (table::bytes(memory), table::bytes(free));
+        bail!("a filter for {keys} keys takes {memory}, and {free} of memory are free");
+    }
+    let keys = keys as u64;
+    let lookups = lookups(rate);
+    let bar = if quiet {
+        ProgressBar::hidden()
+    } else {
+        // It hides itself where stderr is not a terminal.
+        ProgressBar::new(STEPS + 1)
+    };
+    let (mut measured, mut fill, mut inserted) = (Vec::new(), Vec::new(), 0);
+    for now in bar.wrap_iter(steps(keys, STEPS)) {
+        if now == inserted {
+            continue;
+        }
+        insert_range(&mut filter, inserted..now);
+        inserted = now;
+        if is_measurable(lookups, filter.false_positive_rate_at(now as usize)) {
+            let found = false_positives(&filter, lookups);
+            if found >= LEAST {
+                measured.push((now as f64, found as f64 / lookups as f64));
+            }
+        }
+        if now == keys {
+            fill = measured_fill(&filter);
+        }
+    }
+    bar.finish_and_clear();
+
+    let lines = filter.lines_per_key();
+    let of_key = match lines {
+        1 => "one line".into(),
+        lines => format!("{lines} lines"),
+    };
+    Ok(Chart {
+        title: format!(
+            "ConcurrentBloom for {} keys at a rate of {}",
+            HumanCount(keys),
+            percent(rate)
+        ),
+        below: format!(
+            "{:.1} bits per key; a key sets {} bits in {} words of {of_key}",
+            filter.bits_per_key(),
+            lines * filter.bits_per_line(),
+            filter.words_per_key(),
+        ),
+        panels: vec![
+            rate_panel(&filter, keys, rate, lookups, measured),
+            fill_panel(keys, &fill, &expected_fill(&filter, keys)),
+        ],
+    })
 }
 
-impl Rates {
-    /// Fills a filter and looks up absent keys meanwhile.
-    pub(crate) fn measure(keys: usize, rate: f64, quiet: bool) -> Result<Self> {
-        let mut filter = ConcurrentBloom::with_capacity(keys, rate)
-            .with_context(|| format!("a filter for {keys} keys at a rate of {rate}"))?;
-        let memory = filter.memory_bytes() as u64;
-        if let Some(free) = cpu_info::free_memory().filter(|free| *free < memory) {
-            let (memory, free) = (table::bytes(memory), table::bytes(free));
-            bail!("a filter for {keys} keys takes {memory}, and {free} of memory are free");
-        }
-        let keys = keys as u64;
-        let lookups = lookups(rate);
-        let steps =
-            |steps| (0..=steps).map(move |step| (u128::from(2 * keys) * u128::from(step) / u128::from(steps)) as u64);
-        let planned = steps(PLANNED)
-            .map(|keys| (keys as f64, filter.false_positive_rate_at(keys as usize)))
-            .collect();
-        let mut measured = Vec::new();
-        let (mut fill, mut inserted) = (Vec::new(), 0);
-        let bar = if quiet {
-            ProgressBar::hidden()
-        } else {
-            // It hides itself where stderr is not a terminal.
-            ProgressBar::new(STEPS + 1)
-        };
-        for keys_now in bar.wrap_iter(steps(STEPS)) {
-            if keys_now == inserted {
-                continue;
-            }
-            insert_range(&mut filter, inserted..keys_now);
-            inserted = keys_now;
-            let planned = filter.false_positive_rate_at(keys_now as usize);
-            let found = if is_measurable(lookups, planned) {
-                false_positives(&filter, lookups)
-            } else {
-                0
-            };
-            if found >= LEAST {
-                measured.push((keys_now as f64, found as f64 / lookups as f64));
-            }
-            if keys_now == keys {
-                fill = measured_fill(&filter);
-            }
-        }
-        bar.finish_and_clear();
-        let expected_fill = expected_fill(&filter, keys);
-        let lines = filter.lines_per_key();
-        Ok(Self {
-            keys,
-            rate,
-            filter: format!(
-                "{:.1} bits per key; a key sets {} bits in {} words of {}",
-                filter.bits_per_key(),
-                lines * filter.bits_per_line(),
-                filter.words_per_key(),
-                if lines == 1 {
-                    "one line".into()
-                } else {
-                    format!("{lines} lines")
-                },
-            ),
-            lookups,
-            planned,
-            measured,
-            fill,
-            expected_fill,
-        })
+/// Numbers of keys from none to twice the expected one.
+fn steps(keys: u64, steps: u64) -> impl Iterator<Item = u64> {
+    (0..=steps).map(move |step| (u128::from(2 * keys) * u128::from(step) / u128::from(steps)) as u64)
+}
+
+fn rate_panel(filter: &ConcurrentBloom, keys: u64, rate: f64, lookups: u64, measured: Vec<(f64, f64)>) -> Panel {
+    let planned = |keys: u64| (keys as f64, filter.false_positive_rate_at(keys as usize));
+    let (end, last) = planned(2 * keys);
+    // A filter of few keys has a better rate than it was made for, since it has whole blocks.
+    let low = 10_f64.powf((rate.min(last) / 100.0).log10().floor());
+    let high = 10_f64.powf(last.log10().ceil());
+    let planned = Vec::from_iter(steps(keys, PLANNED).map(planned));
+    let shown = |points: Vec<(f64, f64)>| points.into_iter().filter(|&(_, rate)| rate >= low).collect();
+    Panel {
+        height: 355.0,
+        x: Axis::new("keys", 0.0..end, false, count),
+        y: Axis::new("false-positive rate", low..high, true, percent),
+        rules: vec![(keys as f64, "expected keys".into())],
+        series: vec![
+            series("planned", 0, Look::Curve, shown(planned)),
+            series("measured", 1, Look::Dots, shown(measured)),
+        ],
+        notes: vec![
+            format!("at each point {}", HumanCount(lookups)),
+            "absent keys looked up,".into(),
+            format!("at least {LEAST} found"),
+        ],
+    }
+}
+
+fn fill_panel(keys: u64, fill: &[f64], expected: &[f64]) -> Panel {
+    let is_seen = |bits: &usize| fill[*bits] > 0.0 || expected[*bits] > 1e-4;
+    let first = (0..=BITS).find(is_seen).unwrap_or(0);
+    let last = (0..=BITS).rfind(is_seen).unwrap_or(BITS);
+    let width = (last + 1 - first).div_ceil(BARS);
+    let bars = |shares: &[f64]| {
+        let bars = shares[first..=last].chunks(width).map(|bits| bits.iter().sum::<f64>());
+        Vec::from_iter((first..).step_by(width).map(|bits| bits as f64).zip(bars))
+    };
+    let (fill, expected, width) = (bars(fill), bars(expected), width as f64);
+    let high = fill.iter().chain(&expected).fold(0.0, |high, bar| bar.1.max(high));
+    let ends = fill[0].0..fill[fill.len() - 1].0 + width;
+    let title = format!("bits set of the {BITS} of a block, at {} keys", HumanCount(keys));
+    let steps = fill
+        .iter()
+        .flat_map(|&(bits, share)| [(bits, share), (bits + width, share)]);
+    let middles = expected.iter().map(|&(bits, share)| (bits + width / 2.0, share));
+    Panel {
+        height: 255.0,
+        x: Axis::new(&title, ends, false, count),
+        y: Axis::new("share of blocks", 0.0..1.1 * high, false, percent),
+        rules: Vec::new(),
+        series: vec![
+            series("measured", 1, Look::Area, steps.collect()),
+            series("expected", 0, Look::Curve, middles.collect()),
+        ],
+        notes: Vec::new(),
+    }
+}
+
+fn series(name: &str, color: usize, look: Look, points: Vec<(f64, f64)>) -> Series {
+    Series {
+        name: name.into(),
+        color,
+        look,
+        points,
     }
 }
 
@@ -194,113 +238,6 @@ fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
         probability *= (keys as f64 - counted) / (counted + 1.0) * here / (1.0 - here);
     }
     shares
-}
-
-const SIZE: (u32, u32) = (1000, 860);
-
-/// Where both charts begin and end from left to right, and where their legends begin.
-const LEFT: f64 = 75.0;
-const RIGHT: f64 = 780.0;
-const LEGEND: f64 = 800.0;
-
-impl Rates {
-    pub(crate) fn draw(&self) -> Svg {
-        let keys = HumanCount(self.keys);
-        let title = format!("ConcurrentBloom for {keys} keys at a rate of {}", percent(self.rate));
-        let mut svg = Svg::new(SIZE, &title, &self.filter);
-        self.draw_rates(&mut svg);
-        self.draw_fill(&mut svg);
-        svg
-    }
-
-    fn draw_rates(&self, svg: &mut Svg) {
-        let keys = self.keys as f64;
-        let last = self.planned[self.planned.len() - 1].1;
-        // A filter of few keys has a better rate than it was made for, since it has whole blocks.
-        let low = 10_f64.powf((self.rate.min(last) / 100.0).log10().floor());
-        let high = 10_f64.powf(last.log10().ceil());
-        let x = axis("keys", 0.0..2.0 * keys, count);
-        let y = Axis {
-            title: "false-positive rate".into(),
-            range: low..high,
-            is_log: true,
-            ticks: decades(low, high)
-                .into_iter()
-                .map(|rate| (rate, percent(rate)))
-                .collect(),
-        };
-        let frame = Frame::new(svg, (LEFT, 100.0), (RIGHT, 455.0), x, y);
-        frame.rule(svg, keys, "expected keys");
-
-        let planned = Look::line(COLORS[0]);
-        let measured = Look {
-            color: COLORS[1],
-            wide: false,
-            line: Line::None,
-            mark: Mark::Circle,
-        };
-        let shown = |points: &[(f64, f64)]| Vec::from_iter(points.iter().copied().filter(|&(_, rate)| rate >= low));
-        frame.series(svg, planned, &shown(&self.planned));
-        frame.series(svg, measured, &shown(&self.measured));
-        svg.legend((LEGEND, 110.0), [(planned, "planned"), (measured, "measured")]);
-        let notes = [
-            format!("at each point {}", HumanCount(self.lookups)),
-            "absent keys looked up,".into(),
-            format!("at least {LEAST} found"),
-        ];
-        for (line, y) in notes.iter().zip([166.0, 186.0, 206.0]) {
-            svg.text((LEGEND, y), Anchor::Start, SMALL, GRAY, line);
-        }
-    }
-
-    fn draw_fill(&self, svg: &mut Svg) {
-        let is_seen = |bits: &usize| self.fill[*bits] > 0.0 || self.expected_fill[*bits] > 1e-4;
-        let first = (0..=BITS).find(is_seen).unwrap_or(0);
-        let last = (0..=BITS).rfind(is_seen).unwrap_or(BITS);
-        // Bits of a bar.
-        let width = (last + 1 - first).div_ceil(BARS);
-        let bars = |shares: &[f64]| {
-            let sum = |bits: &[f64]| bits.iter().sum::<f64>();
-            Vec::from_iter(shares[first..=last].chunks(width).map(sum))
-        };
-        let (fill, expected) = (bars(&self.fill), bars(&self.expected_fill));
-        let start = |bar: usize| (first + bar * width) as f64;
-        let high = fill.iter().chain(&expected).fold(0.0, |high, &share| share.max(high)) * 1.1;
-        let title = format!("bits set of the {BITS} of a block, at {} keys", HumanCount(self.keys));
-        let x = axis(&title, start(0)..start(fill.len()), count);
-        let y = axis("share of blocks", 0.0..high, percent);
-        let frame = Frame::new(svg, (LEFT, 540.0), (RIGHT, 795.0), x, y);
-        for (bar, &share) in fill.iter().enumerate() {
-            let (left, top) = frame.at((start(bar), share));
-            svg.bar((left, top), frame.at((start(bar + 1), 0.0)), COLORS[1]);
-        }
-        let look = Look::line(COLORS[0]);
-        let middle = width as f64 / 2.0;
-        let points = Vec::from_iter((0..).zip(&expected).map(|(bar, &share)| (start(bar) + middle, share)));
-        frame.series(svg, look, &points);
-        svg.legend((LEGEND, 550.0), [(look, "expected")]);
-        svg.bar((LEGEND, 568.0), (LEGEND + 34.0, 584.0), COLORS[1]);
-        svg.text((LEGEND + 44.0, 576.0), Anchor::Start, SMALL, TEXT, "measured");
-    }
-}
-
-/// An axis from number to number in equal steps.
-fn axis(title: &str, range: Range<f64>, label: fn(f64) -> String) -> Axis {
-    Axis {
-        title: title.into(),
-        is_log: false,
-        ticks: round_ticks(&range, 6.0).into_iter().map(|at| (at, label(at))).collect(),
-        range,
-    }
-}
-
-/// The powers of ten between two.
-fn decades(low: f64, high: f64) -> Vec<f64> {
-    let exponents = low.log10().round() as i32..=high.log10().round() as i32;
-    // By their texts, so that each is the nearest number to the decimal one.
-    exponents
-        .map(|exponent| format!("1e{exponent}").parse().expect("a number"))
-        .collect()
 }
 
 /// A whole number with commas; another one, between the bars of few, as it is.
