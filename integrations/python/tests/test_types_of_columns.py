@@ -107,6 +107,16 @@ def test_extension_types_of_arrow_that_are_known():
     agrees(pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}', None])), ['{"a": 1}', None])
 
 
+def test_metadata_of_any_bytes_is_read():
+    def table(metadata):
+        return pa.table([pa.array(["a", None])], schema=pa.schema([pa.field("x", pa.string(), metadata=metadata)]))
+
+    agrees(table({b"\xff": b"\xfe", "": ""}), ["a", None])
+    # The name of an extension type is found between them.
+    names = {b"k": b"\xff", "ARROW:extension:name": "test.unknown", b"\xfe": b""}
+    is_refused(table(names), 'column "x" of the extension type "test.unknown"')
+
+
 def test_columns_of_pandas_whose_arrow_form_is_not_the_value_are_refused():
     pd = pytest.importorskip("pandas")
     columns = [
