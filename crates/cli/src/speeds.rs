@@ -55,23 +55,18 @@ impl Speeds {
     /// Writes the table.
     pub(crate) fn write_to(&self, writer: &mut dyn Write) -> io::Result<()> {
         let machine = &self.machine;
-        let [l1d, l2, l3] = machine
-            .caches
-            .map(|cache| cache.map_or(String::new(), |bytes| bytes.to_string()));
         let mut table = Writer::from_writer(writer);
         table.write_record(COLUMNS)?;
         for speed in &self.speeds {
-            table.write_record([
+            table.serialize((
                 &machine.cpu,
                 &machine.instruction_set,
-                &machine.threads.to_string(),
-                &l1d,
-                &l2,
-                &l3,
-                &speed.filter_bytes.to_string(),
+                machine.threads,
+                machine.caches,
+                speed.filter_bytes,
                 &speed.operation,
-                &format!("{:.3}", speed.ns_per_key),
-            ])?;
+                format!("{:.3}", speed.ns_per_key),
+            ))?;
         }
         table.flush()
     }

@@ -106,13 +106,12 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
             .with_context(|| format!("measuring a filter of {}", table::bytes(bytes as u64)))?;
         fill_per_byte = measured.fill.as_secs_f64() / bytes as f64;
         print_row(&mut out, bytes, &measured)?;
-        for (operation, ns_per_key) in OPERATIONS.into_iter().zip(measured.ns_per_key) {
-            speeds.speeds.push(Speed {
-                filter_bytes: bytes as u64,
-                operation: operation.into(),
-                ns_per_key,
-            });
-        }
+        let operations = OPERATIONS.into_iter().zip(measured.ns_per_key);
+        speeds.speeds.extend(operations.map(|(operation, ns_per_key)| Speed {
+            filter_bytes: bytes as u64,
+            operation: operation.into(),
+            ns_per_key,
+        }));
     }
     if let Some((bytes, reason)) = left_out.filter(|_| !quiet) {
         let bytes = table::bytes(bytes as u64);

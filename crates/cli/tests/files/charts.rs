@@ -70,20 +70,13 @@ fn read_svg(path: &Path) -> (Vec<String>, [Vec<[f64; 2]>; 2]) {
     (texts.collect(), ["circle", "path"].map(places))
 }
 
+/// Fails unless all of these are texts.
 #[track_caller]
-fn has_texts(texts: &[String], expected: &[&str]) {
-    for &expected in expected {
-        assert!(
-            texts.iter().any(|text| text == expected),
-            "no {expected:?} in {texts:?}"
-        );
+fn has<'a>(texts: &[String], expected: impl IntoIterator<Item = &'a str>) {
+    for expected in expected {
+        let is_there = texts.iter().any(|text| text == expected);
+        assert!(is_there, "no {expected:?} in {texts:?}");
     }
-}
-
-/// The texts are in one, between semicolons.
-#[track_caller]
-fn has(texts: &[String], expected: &str) {
-    has_texts(texts, &Vec::from_iter(expected.split("; ")));
 }
 
 #[test]
@@ -136,7 +129,7 @@ fn bench_writes_a_table_and_a_chart() {
     shell.ok("plot speed bench.csv -o plot.svg");
     let charts = ["bench.svg", "plot.svg"].map(|name| read_svg(&shell.path(name)).0);
     assert_eq!(charts[0], charts[1]);
-    has_texts(&charts[0], &OPERATIONS);
+    has(&charts[0], OPERATIONS);
 }
 
 #[test]
@@ -165,14 +158,17 @@ fn plot_speed_draws_every_operation() {
     assert_eq!(svg, other);
 
     let (texts, [circles, triangles]) = read_svg(&shell.path("speed.svg"));
-    has_texts(&texts, &OPERATIONS);
-    has(&texts, "ns per key; filter size; 32 KiB; 512 KiB; 8 MiB; 1; 2; 5");
+    has(&texts, OPERATIONS);
     has(
         &texts,
-        "ConcurrentBloom on R&D <\"fast\"> 3'; AVX-512, one thread of 16",
+        ["ns per key", "filter size", "32 KiB", "512 KiB", "8 MiB", "1", "2", "5"],
+    );
+    has(
+        &texts,
+        ["ConcurrentBloom on R&D <\"fast\"> 3'", "AVX-512, one thread of 16"],
     );
     // The caches that the table names, and no third one.
-    has(&texts, "L1d 48 KiB; L2 1 MiB");
+    has(&texts, ["L1d 48 KiB", "L2 1 MiB"]);
     assert!(!texts.iter().any(|text| text.starts_with("L3")));
     // Circles at three sizes and in the legend, for three operations; triangles for the others. A
     // slower operation is higher, and a larger filter farther to the right.
@@ -203,15 +199,26 @@ fn plot_rate_draws_plan_and_measurement() {
     let shell = Shell::new();
     shell.ok("plot rate --keys 20k --rate 1% -o rate.svg");
     let (texts, [circles, _]) = read_svg(&shell.path("rate.svg"));
-    has(&texts, "ConcurrentBloom for 20,000 keys at a rate of 1%");
-    has(&texts, "false-positive rate; keys; 20,000; 0.1%; 1%; 10%; 100%");
-    has(&texts, "planned; measured; expected; share of blocks; expected keys");
-    has(&texts, "bits set of the 512 of a block, at 20,000 keys");
+    has(
+        &texts,
+        ["ConcurrentBloom for 20,000 keys at a rate of 1%", "keys", "20,000"],
+    );
+    has(&texts, ["false-positive rate", "0.1%", "1%", "10%", "100%"]);
+    has(
+        &texts,
+        ["planned", "measured", "expected", "share of blocks", "expected keys"],
+    );
+    has(&texts, ["bits set of the 512 of a block, at 20,000 keys"]);
     // A point for each twentieth of the keys, but for the first ones, and one in the legend.
     assert!((25..=41).contains(&circles.len()), "{}", circles.len());
     // More keys, more false positives.
     let (first, last) = (circles[0], circles[circles.len() - 2]);
     assert!(first[0] < last[0] && first[1] > last[1] + 100.0, "{circles:?}");
+
+    // Two curves and an area, in the charts and in the legends.
+    let svg = String::from_utf8(shell.read("rate.svg")).unwrap();
+    let count = |class: &str| svg.matches(&format!("<polyline class=\"{class} \"")).count();
+    assert_eq!((count(""), count("area")), (4, 2));
 
     // Again, over a file: the same bytes, since the hashes are the same.
     let before = shell.read("rate.svg");
@@ -221,7 +228,7 @@ fn plot_rate_draws_plan_and_measurement() {
     // One key.
     shell.ok("plot rate --keys 1 --rate 0.5 -o one.svg");
     let (texts, _) = read_svg(&shell.path("one.svg"));
-    has(&texts, "ConcurrentBloom for 1 keys at a rate of 50%");
+    has(&texts, ["ConcurrentBloom for 1 keys at a rate of 50%"]);
 }
 
 /// The filter is measured 41 times.
@@ -331,7 +338,7 @@ fn a_bad_table_is_an_error_with_its_line() {
                  a,1,x,4096,,,,2,AVX2,X\r\n";
     shell.write("other.csv", other);
     shell.ok("plot speed other.csv -o new.svg");
-    has_texts(&read_svg(&shell.path("new.svg")).0, &["a", "4 KiB", "1"]);
+    has(&read_svg(&shell.path("new.svg")).0, ["a", "4 KiB", "1"]);
 }
 
 #[test]

@@ -263,19 +263,30 @@ fn percent(rate: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Fails unless the shares of `blocks` blocks can be a sample of the expected ones.
+    /// Fails unless the blocks of filters that were filled `rounds` times can be a sample of those
+    /// that are expected. `spread` blocks count as one.
     #[track_caller]
-    fn agree(measured: &[f64], expected: &[f64], blocks: usize, shape: &str) {
+    fn agree(mut filter: ConcurrentBloom, rounds: u64, spread: f64) {
+        let keys = filter.expected_keys() as u64;
+        let expected = expected_fill(&filter, keys);
+        let mut measured = vec![0.0; BITS + 1];
+        for round in 0..rounds {
+            filter.clear();
+            insert_range(&mut filter, round * keys..(round + 1) * keys);
+            for (sum, share) in measured.iter_mut().zip(measured_fill(&filter)) {
+                *sum += share / rounds as f64;
+            }
+        }
         let (mut sums, mut distance) = ((0.0, 0.0), 0.0_f64);
         for (measured, expected) in measured.iter().zip(expected) {
             sums = (sums.0 + measured, sums.1 + expected);
             distance = distance.max((sums.0 - sums.1).abs());
         }
         let is_whole = |sum: f64| (sum - 1.0).abs() < 1e-6;
-        assert!(is_whole(sums.0) && is_whole(sums.1), "{shape}: {sums:?}");
+        assert!(is_whole(sums.0) && is_whole(sums.1), "{filter:?}: {sums:?}");
         // Kolmogorov and Smirnov: a sample in a thousand is farther away.
-        let limit = 1.95 / (blocks as f64).sqrt();
-        assert!(distance < limit, "{shape}: {distance} is more than {limit}");
+        let limit = 1.95 / ((filter.blocks() as u64 * rounds) as f64 / spread).sqrt();
+        assert!(distance < limit, "{filter:?}: {distance} is more than {limit}");
     }
 
     /// A minute of lookups would find nothing.
@@ -300,38 +311,12 @@ mod tests {
         ] {
             let builder = ConcurrentBloom::builder().lines_per_key(lines).words_per_key(words);
             let builder = builder.expected_keys(100_000).false_positive_rate(rate);
-            let mut filter = builder.build().unwrap();
-            insert_range(&mut filter, 0..100_000);
-            let (measured, expected) = (measured_fill(&filter), expected_fill(&filter, 100_000));
-            let shape = format!("{lines} lines, {words} words");
-            agree(&measured, &expected, filter.blocks(), &shape);
+            agree(builder.build().unwrap(), 1, 1.0);
         }
-    }
-
-    /// The bits of a block with a fixed number of keys: without the chance of how many it has.
-    #[test]
-    fn a_block_of_so_many_keys_is_as_full_as_expected() {
-        const ROUNDS: u64 = 2000;
+        // One block, so a fixed number of keys. A bit is a good part of the distribution's width.
         for (words, keys) in [(1, 20), (2, 30), (4, 20), (8, 20)] {
             let builder = ConcurrentBloom::builder().memory_budget(64).words_per_key(words);
-            let mut filter = builder.expected_keys(keys).build().unwrap();
-            let keys = keys as u64;
-            let mut measured = vec![0.0; BITS + 1];
-            for round in 0..ROUNDS {
-                filter.clear();
-                insert_range(&mut filter, round * keys..(round + 1) * keys);
-                for (sum, share) in measured.iter_mut().zip(measured_fill(&filter)) {
-                    *sum += share / ROUNDS as f64;
-                }
-            }
-            let expected = expected_fill(&filter, keys);
-            // A bit is a good part of the distribution's width.
-            agree(
-                &measured,
-                &expected,
-                ROUNDS as usize / 4,
-                &format!("{words} words, {keys} keys"),
-            );
+            agree(builder.expected_keys(keys).build().unwrap(), 2000, 4.0);
         }
     }
 }
