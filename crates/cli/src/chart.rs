@@ -1,7 +1,8 @@
 //! Charts as SVG: panels with two axes, one below the other, each with a legend to its right.
 //!
-//! `plotters` was weighed: three packages and two seconds of compile time. It knows no dark pages
-//! and puts legends inside the axes, and its calls would be as long as `Panel::draw`.
+//! `plotters` 0.3.7 was weighed: four packages, two seconds of compile time. Its colours are the
+//! same on light pages and dark ones, its legends lie inside the axes, and each pair of linear and
+//! logarithmic axes is a type of its own, so the calls would be about as long as `Panel::draw`.
 
 use anyhow::{Result, bail};
 use lanebloom_files::output::Output;

@@ -198,22 +198,13 @@ fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
     // The probability that a key is in a given block, and a block's number of keys.
     let here = lines / filter.blocks() as f64;
     let load = keys as f64 * here;
-    // A key draws its positions in one sector of the block. A sector of a whole block has two
-    // halves, in each of which it draws half of them.
-    let (words, draws) = (filter.words_per_key() as f64 / lines, filter.bits_per_line() as i32);
-    let (size, sector) = (BITS as f64, 64.0 * words);
-    let halves = sector == size;
-    let (part, draws) = if halves {
-        (sector / 2.0, draws / 2)
-    } else {
-        (sector, draws)
-    };
-    // The probability that a key sets one bit of a part, or either of two.
-    let sets = |of: f64| sector / size * (1.0 - (1.0 - of / part).powi(draws));
-    // The probability that a key leaves unset: one bit, two of a part, two of different parts.
-    // These are independent in two halves, and it sets none in a second sector.
-    let (one, same) = (1.0 - sets(1.0), 1.0 - sets(2.0));
-    let other = if halves { one * one } else { 1.0 - 2.0 * sets(1.0) };
+    // A key draws its positions in one sector of the block, and sets nothing in another one. (In a
+    // sector of eight words it draws half of them in each half; that is too little to be seen.)
+    let (size, sector) = (BITS as f64, 64.0 * filter.words_per_key() as f64 / lines);
+    // The probability that a key sets one bit of a sector, or either of two.
+    let sets = |of: f64| sector / size * (1.0 - (1.0 - of / sector).powi(filter.bits_per_line() as i32));
+    // The probability that a key leaves unset: one bit, two of a sector, two of different sectors.
+    let (one, same, other) = (1.0 - sets(1.0), 1.0 - sets(2.0), 1.0 - 2.0 * sets(1.0));
 
     let mut shares = vec![0.0; BITS + 1];
     let most = (load + 8.0 * load.sqrt() + 16.0).min(keys as f64) as i32;
@@ -224,7 +215,7 @@ fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
             probability = f64::from(count == most);
         }
         let unset = size * one.powi(count);
-        let pairs = (part - 1.0) * same.powi(count) + (size - part) * other.max(0.0).powi(count);
+        let pairs = (sector - 1.0) * same.powi(count) + (size - sector) * other.max(0.0).powi(count);
         let variance = (unset + size * pairs - unset * unset).max(0.01);
         let mut normal = Vec::from_iter((0..=BITS).map(|set| {
             let distance = set as f64 - (size - unset);
