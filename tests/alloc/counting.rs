@@ -34,13 +34,16 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        BYTES.set(BYTES.get() + layout.size());
         if layout.size() > LIMIT.get() {
             return null_mut();
         }
-        hold(layout.size() as isize);
         // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
+        let block = unsafe { System.alloc(layout) };
+        if !block.is_null() {
+            BYTES.set(BYTES.get() + layout.size());
+            hold(layout.size() as isize);
+        }
+        block
     }
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         hold(-(layout.size() as isize));

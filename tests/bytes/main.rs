@@ -5,6 +5,10 @@ mod any;
 mod bank;
 mod bitmap;
 mod contract;
+#[path = "../alloc/counting.rs"]
+#[expect(dead_code, reason = "other programs use the rest")]
+mod counting;
+mod fields;
 mod filter;
 mod hash;
 mod histories;

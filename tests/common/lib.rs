@@ -10,6 +10,7 @@ pub use number::number;
 pub use products::{block, fingerprint_product, hash_of_fingerprint_product, hash_of_place, hash_of_product, products};
 
 use lanebloom::bloom::Bloom;
+use lanebloom::codec::SnapshotHeader;
 use lanebloom::internal::instruction_sets;
 use lanebloom::traits::Engine;
 use lanebloom::{Filter, Funnel, KeyHasher};
@@ -291,15 +292,32 @@ impl Write for Full {
     }
 }
 
-/// The snapshot with other bytes from `at` on, and checksums that are right.
+/// The beginnings of the records in a snapshot: its own, and those of the snapshots that it holds.
+pub fn records(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    (0..bytes.len())
+        .step_by(64)
+        .filter(|&at| bytes[at..].starts_with(&SnapshotHeader::MAGIC))
+}
+
+/// The snapshot or delta with other bytes from `at` on, and checksums that are right.
 pub fn with_field(bytes: &[u8], at: usize, field: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    bytes[at..at + field.len()].copy_from_slice(field);
-    let sum = XxHash3_64::oneshot(&bytes[..120]);
-    bytes[120..128].copy_from_slice(&sum.to_le_bytes());
-    if let Some(end) = bytes.len().checked_sub(64).filter(|end| *end >= 128) {
-        let sum = XxHash3_64::oneshot(&bytes[..end]);
-        bytes[end..end + 8].copy_from_slice(&sum.to_le_bytes());
+    let mut forged = bytes.to_vec();
+    forged[at..at + field.len()].copy_from_slice(field);
+    if bytes[10] == 129 {
+        let sum = XxHash3_64::oneshot(&[&forged[..56], &forged[64..]].concat());
+        forged[56..64].copy_from_slice(&sum.to_le_bytes());
+        return forged;
     }
-    bytes
+    let ends = records(bytes).skip(1).chain([bytes.len()]);
+    for (start, end) in records(bytes).zip(ends) {
+        let record = &mut forged[start..end];
+        let sum = XxHash3_64::oneshot(&record[..120]);
+        record[120..128].copy_from_slice(&sum.to_le_bytes());
+        // The header of a filter of several filters may be all of its record.
+        if let Some(end) = record.len().checked_sub(64).filter(|end| *end >= 128) {
+            let sum = XxHash3_64::oneshot(&record[..end]);
+            record[end..end + 8].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+    forged
 }
