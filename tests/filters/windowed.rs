@@ -566,6 +566,11 @@ enum Step {
     Later(u64),
     /// All generations at once.
     Clear,
+    /// By call: with a filter that has a generation for each of these lists.
+    Unite(Vec<Vec<u64>>),
+    /// Goes on with a copy, or with a snapshot that is read.
+    Clone,
+    Restart,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -576,6 +581,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (0..130u64).prop_map(Step::Later),
         1 => (300..2000u64).prop_map(Step::Later),
         1 => Just(Step::Clear),
+        2 => prop::collection::vec(prop::collection::vec(0..24u64, 0..4), 1..6).prop_map(Step::Unite),
+        1 => Just(Step::Clone),
+        1 => Just(Step::Restart),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -592,9 +600,10 @@ proptest! {
             let window = Duration::from_nanos(period * (generations as u64 - 1));
             builder = builder.window(window).clock(time.clock());
         }
-        let mut filter = builder.build().unwrap();
+        let mut filter = builder.clone().build().unwrap();
         let mut model = HashMap::new();
-        let mut newest = 0;
+        let mut newest: u64 = if by_age { 0 } else { 10 };
+        let mut left = Vec::new();
         for step in steps {
             let index = if by_age { time.now() / period } else { 0 };
             let insert = |model: &mut HashMap<u64, u64>, newest: &mut u64, key| {
@@ -626,12 +635,55 @@ proptest! {
                     model.clear();
                     filter.clear();
                 }
+                Step::Unite(_) if by_age => {}
+                Step::Unite(lists) => {
+                    let other = builder.clone().build().unwrap();
+                    let (mut theirs, mut is_new) = (HashMap::new(), false);
+                    for (number, keys) in lists.iter().enumerate() {
+                        other.rotate();
+                        theirs.retain(|_, old| *old + generations > number);
+                        for key in keys {
+                            other.insert(key);
+                            if renew || !theirs.contains_key(key) {
+                                theirs.insert(*key, number);
+                            }
+                        }
+                    }
+                    // A key is forgotten with the generation that has as many newer ones here.
+                    for (key, old) in theirs {
+                        let number = newest - (lists.len() - 1 - old) as u64;
+                        if model.get(&key).is_none_or(|own| *own < number) {
+                            is_new = true;
+                            model.insert(key, number);
+                        }
+                    }
+                    prop_assert!(filter.union_from(&other).unwrap() || !is_new);
+                    prop_assert_eq!(filter.union_from(&other), Ok(false));
+                }
+                Step::Clone => {
+                    let copy = filter.clone();
+                    prop_assert!(copy == filter);
+                    left.push((mem::replace(&mut filter, copy), model.clone()));
+                }
+                Step::Restart => {
+                    let bytes = filter.to_bytes();
+                    let same = WindowedBloom::from_bytes_with_clock(&bytes, *filter.hasher(), time.clock());
+                    let same = same.unwrap().0;
+                    prop_assert!(same == filter && same.to_bytes() == bytes);
+                    filter = same;
+                }
             }
             let index = if by_age { time.now() / period } else { 0 };
+            let is_visible = |model: &HashMap<u64, u64>, key| model.get(&key).is_some_and(|number| number + generations as u64 > index);
             for key in 0..24 {
-                let expected = model.get(&key).is_some_and(|number| number + generations as u64 > index);
-                prop_assert_eq!(finds(&filter, key), expected, "key {}", key);
+                prop_assert_eq!(finds(&filter, key), is_visible(&model, key), "key {}", key);
             }
+            // What is left behind knows nothing of what its copy did.
+            for (filter, model) in &left {
+                prop_assert!((0..24).all(|key| finds(filter, key) == is_visible(model, key)));
+            }
+            let is_empty = (0..24).all(|key| !is_visible(&model, key));
+            prop_assert!(filter.is_empty() == is_empty && filter.live_generations().len() <= generations);
         }
     }
 }
