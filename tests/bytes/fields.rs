@@ -94,8 +94,8 @@ impl Sample {
             let hostile = with_field(bytes, at, field);
             read += usize::from(self.check(&hostile, at));
         };
-        for at in 8..24 {
-            (0..8).for_each(|bit| try_field(at, &[bytes[at] ^ 1 << bit]));
+        for (at, byte) in bytes.iter().enumerate().take(24).skip(8) {
+            (0..8).for_each(|bit| try_field(at, &[byte ^ 1 << bit]));
         }
         for at in 32..40 {
             (0..=255).for_each(|byte| try_field(at, &[byte]));

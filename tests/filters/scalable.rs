@@ -259,84 +259,6 @@ fn a_limit_that_is_set_later_holds_until_it_is_lifted() {
 }
 
 #[test]
-fn a_batch_that_is_refused_says_how_much_was_taken() {
-    for batch in [1, 50, 64, 65, 1000, 3000] {
-        for flagged in [false, true] {
-            for keys in [false, true] {
-                let filter = builder(1000, 0.01).max_layers(2).build().unwrap();
-                let key = |at: u64| number(at | 1 << 40);
-                let mut at = 0u64;
-                let (taken, changed) = loop {
-                    let new: Vec<u64> = (at..at + batch).map(key).collect();
-                    let mut changed = vec![true; new.len()];
-                    let inserted = match (keys, flagged) {
-                        (false, false) => filter.insert_hashes(&new),
-                        (false, true) => filter.insert_hashes_flagged(&new, &mut changed),
-                        (true, false) => filter.insert_batch(&new),
-                        (true, true) => filter.insert_batch_flagged(&new, &mut changed),
-                    };
-                    match inserted {
-                        Ok(_) => at += batch,
-                        Err(error) => break (error.inserted() as u64, changed),
-                    }
-                    assert!(at < 10_000, "never full");
-                };
-                let holds = |key| {
-                    if keys {
-                        filter.contains(&key)
-                    } else {
-                        filter.contains_hash(key)
-                    }
-                };
-                assert!((0..at + taken).all(|at| holds(key(at))));
-                assert!(!holds(key(at + taken)));
-                assert!((at + taken..at + batch).filter(|&at| holds(key(at))).count() < 1 + batch as usize / 20);
-                assert!((2950..3200).contains(&(at + taken)), "{}", at + taken);
-                if flagged {
-                    let (taken, rest) = changed.split_at(taken as usize);
-                    assert!(rest.iter().all(|&changed| !changed));
-                    assert!(taken.iter().filter(|&&changed| changed).count() >= taken.len() * 9 / 10);
-                }
-                // Nothing changed by what is refused again, and what is there is taken.
-                let before = filter.clone();
-                let again: Vec<u64> = (0..3000).map(key).collect();
-                let insert = |new: &[u64]| {
-                    if keys {
-                        filter.insert_batch(new)
-                    } else {
-                        filter.insert_hashes(new)
-                    }
-                };
-                assert_eq!(insert(&again[..2900]), Ok(0));
-                let message = insert(&[again.as_slice(), &[key(at + taken)]].concat());
-                if at + taken >= 3000 {
-                    let message = message.unwrap_err().to_string();
-                    assert_eq!(
-                        message,
-                        "the filter is full: its limit of layers is 2; the first 3000 keys of the batch were inserted"
-                    );
-                }
-                assert!(before == filter);
-            }
-        }
-    }
-}
-
-/// From an iterator: the error counts all keys that are in, and no more than a batch was taken from
-/// the iterator after them.
-#[test]
-fn an_iterator_without_an_end_is_left_where_the_filter_is_full() {
-    let filter = builder(1000, 0.01).max_layers(2).build().unwrap();
-    let mut asked = 0;
-    let error = filter.insert_all((0..u64::MAX).inspect(|_| asked += 1)).unwrap_err();
-    assert!((2950..3200).contains(&error.inserted()), "{error}");
-    assert!(asked <= error.inserted() + 1024, "{asked}");
-    assert!((0..error.inserted() as u64).all(|key| filter.contains(&key)));
-    assert!(!filter.contains(&(error.inserted() as u64)));
-    assert_eq!(filter.insert_all(0..error.inserted() as u64), Ok(0));
-}
-
-#[test]
 fn bad_parameters_are_named() {
     let refused = |builder: Builder| builder.build().unwrap_err().to_string();
     for rate in [0.0, 1.0, 1.5, -1.0, f64::NAN, f64::INFINITY] {
@@ -430,20 +352,6 @@ fn a_full_filter_takes_keys_again_if_another_hint_makes_room() {
     assert_eq!(filter.layers().len(), 2);
 }
 
-/// The layers that are beyond the builder's limit stay, and so they do where the snapshot is read.
-#[test]
-fn a_filter_beyond_the_builders_limit_is_read() {
-    let mut filter = builder(100, 0.01).max_bytes(1000).build().unwrap();
-    filter.set_max_bytes(usize::MAX);
-    fill(&filter, 0..2000);
-    assert!(filter.memory_bytes() > 2000);
-    let (mut same, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
-    assert!(same == filter && same.max_bytes() == 1000);
-    assert!((2000..5000).any(|key| same.insert_hash(number(key)).is_err()));
-    same.set_max_bytes(usize::MAX);
-    fill(&same, 2000..5000);
-}
-
 // ---- Answers ----
 
 #[derive(Clone, Debug)]
@@ -465,7 +373,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let keys = || {
-        (0..6000u64, 1..1500usize, any::<bool>()).prop_map(|(from, len, twice)| {
+        (0..6000u64, prop_oneof![1..150usize, 1..1500usize], any::<bool>()).prop_map(|(from, len, twice)| {
             // Runs, among them keys that come twice.
             (0..len as u64)
                 .map(|i| from + if twice { i / 2 } else { i })
@@ -488,7 +396,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if SLOW { 60 } else { 400 }))]
+    #![proptest_config(ProptestConfig::with_cases(if SLOW { 150 } else { 400 }))]
 
     /// At so low a rate the filter is a set, but for a few keys that are taken for present where
     /// unions overfill layers. It takes no more than its limit, and refuses no key without one. A
@@ -505,7 +413,7 @@ proptest! {
         let (mut filter, mut set, mut allowed) = (make(), HashSet::new(), asked);
         let (mut false_positives, mut expected_ones) = (0, 0.0);
         for step in steps {
-            let many = |keys: &[u64]| keys.len() >= 2 * capacity.max(100);
+            let many = |keys: &[u64]| keys.len() >= 2 * capacity;
             match step {
                 // A few layers of a few keys would be full.
                 _ if filter.layers().len() > 6 => (filter, allowed) = { set.clear(); (make(), asked) },
@@ -642,64 +550,22 @@ proptest! {
 // ---- The whole filter ----
 
 #[test]
-fn unions_hold_the_keys_of_both() {
-    let (all, part) = (
-        unlimited(100, 0.01).build().unwrap(),
-        unlimited(100, 0.01).build().unwrap(),
-    );
-    fill(&all, 0..50);
+fn a_union_that_is_refused_says_why() {
+    let part = unlimited(100, 0.01).build().unwrap();
     fill(&part, 1000..2000);
-    assert_eq!(all.union_from(&part), Ok(true));
-    assert_eq!(all.union_from(&part), Ok(false));
-    assert!((0..50).chain(1000..2000).all(|key| all.contains_hash(number(key))));
-    // The first layer is full there, so it stands beside the one that is here.
-    assert_eq!(all.layers().len(), part.layers().len() + 1);
-    // A change of any layer is one.
-    let twin = all.clone();
-    twin.layers().next().unwrap().insert_hash(number(7777));
-    assert_eq!((all.union_from(&twin), all.union_from(&twin)), (Ok(true), Ok(false)));
-    // An empty filter adds nothing.
-    let before = all.clone();
-    assert_eq!(all.union_from(&unlimited(100, 0.01).build().unwrap()), Ok(false));
-    assert!(before == all);
-    // Filters that grow otherwise.
-    for other in [
-        unlimited(101, 0.02),
-        unlimited(100, 0.01).hint(5000),
-        unlimited(100, 0.01).words_per_key(4),
-    ] {
-        let (all, other) = (all.clone(), other.build().unwrap());
-        fill(&other, 9000..9050);
-        assert!(all.is_compatible(&other) && all != other);
-        assert_eq!((all.union_from(&other), all.union_from(&other)), (Ok(true), Ok(false)));
-        let keys = (0..50).chain(1000..2000).chain(9000..9050);
-        assert!(keys.clone().all(|key| all.contains_hash(number(key))));
-        // It takes keys and grows.
-        fill(&all, 20_000..25_000);
-        assert!(keys.chain(20_000..25_000).all(|key| all.contains_hash(number(key))));
-    }
     let stranger = unlimited(100, 0.01).seed(1).build().unwrap();
-    let error = all.union_from(&stranger).unwrap_err().to_string();
-    assert!(
-        error.contains("hasher differs") && before.layers().len() == all.layers().len(),
-        "{error}"
-    );
-
-    // No room: nothing is united.
+    let error = part.union_from(&stranger).unwrap_err().to_string();
+    assert!(error.contains("hasher differs"), "{error}");
     let small = builder(100, 0.01).max_bytes(1000).build().unwrap();
     let error = small.union_from(&part).unwrap_err().to_string();
     let start = "the other filter's layer of ";
     assert!(error.starts_with(start), "{error}");
     assert!(error.contains(" of its limit of 1000 bytes"), "{error}");
-    assert_eq!((small.estimated_len(), small.layers().len()), (0, 1));
     let short = builder(100, 0.01).max_layers(2).build().unwrap();
     fill(&short, 0..150);
     let error = short.union_from(&part).unwrap_err().to_string();
-    assert!(
-        error.starts_with(start) && error.ends_with(": its limit of layers is 2"),
-        "{error}"
-    );
-    assert!((1000..2000).filter(|&key| short.contains_hash(number(key))).count() < 50);
+    let end = ": its limit of layers is 2";
+    assert!(error.starts_with(start) && error.ends_with(end), "{error}");
     // A filter that grows otherwise differs, even if both are empty.
     assert!(builder(100, 0.01).expansion(3).build().unwrap() != builder(100, 0.01).build().unwrap());
 }
@@ -740,21 +606,6 @@ fn a_union_without_room_for_all_layers_adds_no_key() {
     );
     assert!(small == before);
     assert_eq!(small.union_from(&filled(0..600)), Ok(true));
-}
-
-#[test]
-fn a_union_counts_the_layer_that_was_made_ahead_of_need() {
-    let grown = unlimited(1000, 0.01).build().unwrap();
-    fill(&grown, 0..1500);
-    assert_eq!(grown.layers().len(), 2);
-    let limit = grown.memory_bytes() + 64;
-    let (all, other) = (unlimited(1000, 0.01).max_bytes(limit), unlimited(1000, 0.01));
-    let (all, other) = (all.build().unwrap(), other.build().unwrap());
-    fill(&all, 0..980);
-    fill(&other, 5000..5600);
-    assert!(all.union_from(&other).is_err() && all.layers().len() == 1);
-    fill(&all, 0..1500);
-    assert_eq!(all.memory_bytes(), grown.memory_bytes());
 }
 
 /// It takes keys of the union, too: a replica that has grown a bit further adds nothing.
@@ -859,35 +710,6 @@ fn the_hint_decides_about_layers() {
     assert_eq!((layers.len(), layers[0]), (2, 1000), "{layers:?}");
     assert!(bytes(&late) < 4.8, "{}", bytes(&late));
     measure(&late, 1e-6, KEYS);
-}
-
-/// By plain stores: the same answers and the same filter as by atomic operations.
-#[test]
-fn inserts_without_atomics_are_those_with_them() {
-    let make = || builder(500, 1e-4).build().unwrap();
-    for batch in [1, 63, 500, 1000, 9000] {
-        let (shared, mut owned, mut plain) = (make(), make(), make());
-        let keys: Vec<u64> = (0..9000u64).map(|i| number(i / 2 * 3 % 4000)).collect();
-        for hashes in keys.chunks(batch) {
-            let (mut new, mut owned_new) = (vec![false; hashes.len()], vec![true; hashes.len()]);
-            let sum = shared.insert_hashes_flagged(hashes, &mut new);
-            assert_eq!(owned.insert_hashes_flagged_mut(hashes, &mut owned_new), sum);
-            assert_eq!(plain.insert_hashes_mut(hashes), sum);
-            assert_eq!(new, owned_new);
-        }
-        assert!(owned == plain && owned.layers().len() > 2);
-        // Longer chunks end elsewhere, and so do the layers.
-        assert!(shared == owned || batch > 1024);
-        assert!(keys.iter().all(|&hash| owned.contains_hash(hash)));
-    }
-    // Full: as many keys are in, and the rest is told to be in nowhere.
-    let make = || builder(100, 0.01).max_layers(1).build().unwrap();
-    let (mut one, other) = (make(), make());
-    let hashes: Vec<u64> = (0..5000).map(number).collect();
-    let (mut new, mut others) = (vec![true; 5000], vec![true; 5000]);
-    let error = one.insert_hashes_flagged_mut(&hashes, &mut new).unwrap_err();
-    assert_eq!(other.insert_hashes_flagged(&hashes, &mut others).unwrap_err(), error);
-    assert!(one == other && new == others && !new[error.inserted()..].iter().any(|&new| new));
 }
 
 /// A filter of given layers holds their keys and grows.

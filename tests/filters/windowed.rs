@@ -40,43 +40,6 @@ fn finds(filter: &WindowedBloom, key: u64) -> bool {
 // ---- By age ----
 
 #[test]
-fn by_age_a_key_is_visible_for_the_window_and_at_most_a_generation_longer() {
-    for (generations, window) in [(2, 1000u64), (3, 1000), (4, 999), (4, 1000), (5, 3), (7, 1), (64, 6300)] {
-        let generation = window.div_ceil(generations as u64 - 1);
-        let (mut base, time) = (0, Time::default());
-        let filter = aged(generations, window, &time);
-        assert_eq!(
-            filter.window().unwrap().as_nanos() as u64,
-            generation * (generations as u64 - 1)
-        );
-        for busy in [false, true] {
-            for start in (0..2 * generation).step_by((generation / 5).max(1) as usize) {
-                // Long after the one before.
-                base += 3 * generation * generations as u64;
-                let start = base + start;
-                time.set(start);
-                assert!(filter.insert(&0u64));
-                let step = (generation / 7).max(1);
-                for now in (start..=start + window).step_by(step as usize).chain([start + window]) {
-                    time.set(now);
-                    assert!(finds(&filter, 0), "{generations} for {window}: {start} to {now}");
-                    if busy {
-                        filter.insert(&now.wrapping_add(1));
-                    }
-                }
-                time.set(start + generation * generations as u64);
-                assert!(
-                    !finds(&filter, 0),
-                    "{generations} for {window}: {start} to {}",
-                    time.now()
-                );
-                assert!(filter.insert(&0u64) && finds(&filter, 0));
-            }
-        }
-    }
-}
-
-#[test]
 fn by_age_generations_are_at_most_as_many_as_asked_for_and_expired_ones_are_not_listed() {
     let time = Time::default();
     let filter = aged(4, 300, &time);
@@ -159,39 +122,6 @@ fn a_clock_may_say_anything() {
     assert!(filter.insert(&1u64) && !filter.insert(&1u64));
     assert!(finds(&filter, 1));
     assert_eq!(filter.live_generations().len(), 1);
-}
-
-/// A step back by more than a quarter of a period begins a generation, so that the newest does not
-/// get the keys of two periods; and what was inserted before is visible for its window from then
-/// on.
-#[test]
-fn a_clock_that_steps_back_begins_a_generation_and_forgets_nothing() {
-    let time = Time::default();
-    let filter = aged(4, 300, &time);
-    let times = [1000, 980, 975, 974, 500, 0];
-    for (now, generations) in times.into_iter().zip([1, 1, 1, 2, 3, 4]) {
-        time.set(now);
-        filter.insert(&now);
-        assert!(!filter.rotate_if_due());
-        assert_eq!(filter.live_generations().len(), generations, "{now}");
-        assert!(
-            times
-                .into_iter()
-                .filter(|key| *key >= now)
-                .all(|key| finds(&filter, key))
-        );
-    }
-    time.set(300);
-    assert!(times.into_iter().all(|key| finds(&filter, key)));
-    time.set(400);
-    assert!(times.into_iter().all(|key| !finds(&filter, key)));
-    // An hour of oscillation neither begins more generations than there is room for, nor does it
-    // forget what was inserted last.
-    for i in 0..1000u64 {
-        time.set(if i % 2 == 0 { 1_000_000 } else { 500_000 } + i);
-        filter.insert(&i);
-        assert!(finds(&filter, i) && filter.live_generations().len() <= 5);
-    }
 }
 
 /// It expires as long after the step as it would have after the newest generation began.
@@ -318,29 +248,6 @@ fn only_what_is_due_is_rotated() {
     (1000..1100u64).for_each(|key| _ = full.live_generations()[0].insert_hash(full.hash(&key)));
     assert!(full.rotate_if_due() && !full.rotate_if_due());
     assert!((0..1100).all(|key| finds(&full, key)));
-}
-
-/// A rotation by call ends the newest generation early, and takes none of the window from what is
-/// inserted after it.
-#[test]
-fn a_key_is_visible_for_the_window_or_for_fewer_rotations_whichever_ends_first() {
-    for calls in [1, 3, 4, 100] {
-        let time = Time::at(1_000_017);
-        let filter = aged(4, 60, &time);
-        filter.insert(&0u64);
-        (0..calls).for_each(|_| filter.rotate());
-        assert_eq!(finds(&filter, 0), calls < 4, "{calls} calls");
-        filter.insert(&1u64);
-        let start = time.now();
-        for later in 0..=60 {
-            time.set(start + later);
-            assert!(finds(&filter, 1), "{calls} calls, {later} ns");
-            // Others begin generations meanwhile.
-            filter.insert(&(1000 + later));
-        }
-        time.set(start + 80);
-        assert!(!finds(&filter, 0) && !finds(&filter, 1), "{calls} calls");
-    }
 }
 
 /// Keys as they are expected, one in each ns, before and after the filter was told to forget.
@@ -589,7 +496,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 32 } else { 1000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 250 } else { 1000 }))]
 
     /// By age or by call: a key has the number of the generation that it was inserted into.
     #[test]
@@ -1204,30 +1111,6 @@ fn a_budget_is_kept_and_used() {
 
 // ---- Whole filters ----
 
-/// Also into one that is fresh, or has fewer generations.
-#[test]
-fn a_union_by_call_goes_from_generation_to_generation() {
-    for rotations in 0..4 {
-        let build = || exact(1000).generations(3).build().unwrap();
-        let (ours, theirs) = (build(), build());
-        for key in 0..3u64 {
-            theirs.rotate();
-            theirs.insert(&key);
-        }
-        (0..rotations).for_each(|_| ours.rotate());
-        assert_eq!(ours.union_from(&theirs), Ok(true));
-        assert_eq!(ours.union_from(&theirs), Ok(false));
-        assert_eq!(ours.union_from(&ours), Ok(false));
-        for left in [3, 2, 1, 0] {
-            assert!(
-                (0..3).all(|key| finds(&ours, key) == (key >= 3 - left)),
-                "{rotations}: {left}"
-            );
-            ours.rotate();
-        }
-    }
-}
-
 /// Whatever the two clocks say: as long as there, or for the window if that is less, and at most a
 /// generation longer than there.
 #[test]
@@ -1297,44 +1180,6 @@ fn a_union_by_age_keeps_keys_as_long_as_there() {
     }
 }
 
-/// The filter had nothing to do for long: what is added does not go into what has expired.
-#[test]
-fn a_union_into_a_filter_whose_keys_have_expired_is_found() {
-    let (theirs_time, ours_time) = (Time::default(), Time::default());
-    let (theirs, ours) = (aged(4, 300, &theirs_time), aged(4, 300, &ours_time));
-    ours.insert(&1u64);
-    theirs.insert(&2u64);
-    ours_time.set(10_000);
-    assert_eq!(ours.union_from(&theirs), Ok(true));
-    assert!(finds(&ours, 2) && !finds(&ours, 1));
-    // Keys that have expired there are not added, nor do they need room here; and different
-    // settings are refused all the same.
-    theirs_time.set(10_000);
-    assert_eq!(ours.union_from(&theirs), Ok(false));
-    let builder = exact(1000).window(Duration::from_nanos(300)).clock(ours_time.clock());
-    let other = builder.seed(9).build().unwrap();
-    assert!(other.union_from(&theirs).is_err());
-}
-
-/// Whichever generation it was that something was new to.
-#[test]
-fn a_union_says_whether_it_changed_any_generation() {
-    for key in 0..3u64 {
-        let build = || exact(1000).generations(3).build().unwrap();
-        let (ours, theirs) = (build(), build());
-        for each in 0..3u64 {
-            ours.rotate();
-            theirs.rotate();
-            theirs.insert(&each);
-            if each != key {
-                ours.insert(&each);
-            }
-        }
-        assert_eq!(ours.union_from(&theirs), Ok(true), "{key}");
-        assert_eq!(ours.union_from(&theirs), Ok(false), "{key}");
-    }
-}
-
 #[test]
 fn a_union_counts_where_the_number_of_keys_does() {
     let build = || exact(1000).generations(2).rotate_when_full().build().unwrap();
@@ -1361,34 +1206,6 @@ fn filters_that_differ_are_not_united() {
     let keyed = || base().hasher(SipHash13::with_key([7; 16])).build().unwrap();
     keyed().insert("b");
     assert_eq!(keyed().union_from(&keyed()), Ok(false));
-}
-
-#[test]
-fn a_clone_is_another_filter_with_the_same_keys() {
-    let time = Time::default();
-    let filter = aged(3, 200, &time);
-    for key in 0..5 {
-        time.set(100 * key);
-        filter.insert(&key);
-    }
-    let mut copy = filter.clone();
-    assert!((0..2).all(|key| !finds(&copy, key)) && (2..5).all(|key| finds(&copy, key)));
-    filter.insert(&9u64);
-    assert!(!finds(&copy, 9));
-    time.set(500);
-    copy.insert(&5u64);
-    assert!(!finds(&copy, 2) && finds(&copy, 3));
-    copy.clear();
-    assert!((0..6).all(|key| !finds(&copy, key)));
-    assert!(finds(&filter, 9));
-    assert!(copy.insert(&9u64) && finds(&copy, 9));
-    assert_eq!(copy.live_generations().len(), 1);
-    // Enough rotations to use all its memory, and again.
-    for now in 6..20 {
-        time.set(100 * now);
-        copy.insert(&now);
-        assert_eq!(copy.estimated_len() as u64, (now - 4).min(3));
-    }
 }
 
 #[test]
