@@ -73,7 +73,7 @@ fn assert_answers<R: Rows>(bank: &bank::Bank<R>) {
     assert_eq!(bank.columns_in_use().count(), bank.len());
 }
 
-/// What a decoder may take for a size, a count, a time or a rate, near what is there or not.
+/// Values that a decoder may take for a size, a count, a time or a rate, some of them near `old`.
 fn absurd(old: u64) -> impl Iterator<Item = u64> {
     let powers = (0..64).map(|bit| 1u64 << bit);
     let rates = [f64::NAN, f64::INFINITY, -0.5, 0.5, 1.0, 1.5, 1e-300];

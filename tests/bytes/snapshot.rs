@@ -783,7 +783,7 @@ mod growing {
         }
     }
 
-    /// As growth by a hint and unions make them.
+    /// Growth by a hint and unions make such layers.
     #[test]
     fn layers_of_other_sizes_and_shapes_are_read() {
         let bytes = of(builder(), 70).to_bytes();

@@ -585,7 +585,7 @@ proptest! {
             for key in 0..24 {
                 prop_assert_eq!(finds(&filter, key), is_visible(&model, key), "key {}", key);
             }
-            // What is left behind knows nothing of what its copy did.
+            // The filter that is left behind knows nothing of what its copy did.
             for (filter, model) in &left {
                 prop_assert!((0..24).all(|key| finds(filter, key) == is_visible(model, key)));
             }
