@@ -18,14 +18,15 @@
 //! A few hashes are looked up one by one, after their lines were prefetched; fewer go by single
 //! calls. The plan of a batch says which (`plan.rs`): a filter asks it once, at the door.
 //!
+//! A key has one line here. `filter/parts/several.rs` calls the kernels for each of a key's two lines.
+//!
 //! A filter keeps its [`Kernels`]. Single lookups are inlined behind a branch on the number of
 //! words (`Inlined`), or called by a pointer. Lowest first:
 //!
 //! - `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
 //! - `plan.rs` says what a batch takes, and what is fastest on which CPU.
 //! - `hash_lanes.rs` hashes several keys at once, for the vectors of any instruction set.
-//! - `pipeline.rs` has the loop of a batch for vectors, `tiles.rs` the one for all else, and
-//!   `two_lines.rs` does everything twice for keys with two lines.
+//! - `pipeline.rs` has the loop of a batch for vectors, `tiles.rs` the one for all else.
 //! - A file for each instruction set. They are twins: the same names, the same signatures.
 //!   `x86_64/loads.rs` loads the shared words into vectors, and says why that is no data race.
 //! - A table of functions for each architecture, twins too: `portable.rs`, `aarch64.rs`,
@@ -84,7 +85,6 @@ pub(crate) mod plan;
 mod portable;
 pub(crate) mod scalar;
 pub(crate) mod tiles;
-mod two_lines;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod x86_64;
 
@@ -95,16 +95,16 @@ use self::portable as arch;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 use self::x86_64 as arch;
 
-pub(crate) use self::dispatch::Calls;
 pub use self::dispatch::Vectorized;
+pub(crate) use self::dispatch::{Asked, Calls, One};
 pub use self::isa::{Isa, instruction_set, instruction_sets};
 
 use self::arch::Inlined;
-use self::dispatch::{BatchInserts, BatchLookups, Contains, Gather, Probe};
+use self::dispatch::{BatchInserts, BatchLookups, Contains, Probe};
 pub(crate) use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
 use self::scalar::{decrement, increment};
-use crate::geometry::layout::{LINE_BYTES, Layout, Shape};
+use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::pattern::Pattern;
 use crate::words::bits::{Lines, Load};
 use crate::words::counters::Counters;
@@ -120,17 +120,13 @@ pub(crate) struct Lookups<T> {
     isa: Isa,
     tuning: TuningRow,
     pub(crate) ladder: Ladder,
-    /// For keys with one line.
     inlined: Inlined,
-    /// For a key with all its lines.
-    contains: Contains<T>,
+    /// The single lookup in the lines that are asked, if it is not inlined.
+    called: Contains<T>,
     probe: Probe<T>,
     /// The number of its row in the table of [`BatchLookups`].
     row: u8,
     access: AccessPlan,
-    line_ladder: Ladder,
-    /// If a key touches two lines.
-    gather: Option<Gather>,
 }
 
 impl<T> Clone for Lookups<T> {
@@ -142,52 +138,52 @@ impl<T> Clone for Lookups<T> {
 impl<T> Copy for Lookups<T> {}
 
 impl<T: Load> Lookups<T> {
-    /// The lookups for `layout` by `isa`.
-    pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
-        Self::tuned(layout, isa, isa.tuning())
+    /// The lookups for `layout` by `isa`, in all lines or in one of their halves.
+    pub(crate) fn of<A: Asked>(layout: Layout, isa: Isa) -> Self {
+        Self::tuned::<A>(layout, isa, isa.tuning())
     }
 
-    fn tuned(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
+    fn tuned<A: Asked>(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
         let isa = isa.for_blocks(layout.blocks);
-        let Shape { lines, words, bits } = layout.shape;
+        let (words, bits) = (layout.shape.words, layout.shape.bits);
         let row = arch::row(isa.level(), words);
-        let singles = arch::singles::<T>(row);
-        let (inlined, contains, gather) = match lines {
-            1 if !T::COUNTERS => (arch::inlined(isa.level(), words), singles.contains, None),
-            1 => (Inlined::NONE, singles.contains, None),
-            _ => (Inlined::NONE, singles.contains_two, Some(singles.gather)),
+        // (In halves every lookup is a call, so that no inlined one asks for their number.)
+        let inlined = match layout.shape.lines {
+            1 if !T::COUNTERS => arch::inlined(isa.level(), words),
+            _ => Inlined::NONE,
         };
-        let bytes = layout.blocks * LINE_BYTES;
-        let traits = traits(isa, layout, inlined);
+        let access = tuning.access(bytes(layout), tuning.lookups);
         Self {
             isa,
             tuning,
-            ladder: Ladder::of_lookups(traits),
+            ladder: Ladder::of_lookups(traits(isa, layout, inlined)),
             inlined,
-            contains,
+            called: arch::single_lookup::<A, T>(row),
             probe: Probe {
                 pattern: Pattern::new(words, bits),
-                line: singles.contains,
-                hint: tuning.access(bytes, tuning.lookups).hint(),
+                contains: arch::single_lookup::<One, T>(row),
+                hint: access.hint(),
             },
             row,
-            access: tuning.access(bytes / lines, tuning.lookups),
-            line_ladder: Ladder::of_line(),
-            gather,
+            access,
         }
     }
 
-    /// The lookups of several hashes in one line.
+    /// The lookups of several hashes.
     #[inline(always)]
     fn batches(&self) -> &'static BatchLookups<T> {
         arch::batch_lookups(self.row)
     }
 }
 
+/// The bytes of all lines or of a half.
+fn bytes(layout: Layout) -> usize {
+    layout.blocks / layout.shape.lines * LINE_BYTES
+}
+
 fn traits(isa: Isa, layout: Layout, inlined: Inlined) -> Traits {
     Traits {
-        has_two_lines: layout.shape.lines > 1,
-        bytes: layout.blocks * LINE_BYTES,
+        bytes: bytes(layout),
         is_inlined: inlined.is_some(),
         is_wide: isa.level().is_wide(),
     }
@@ -200,38 +196,25 @@ pub(crate) struct Kernels {
     pub(crate) lookups: Lookups<AtomicU64>,
     pub(crate) ladder: Ladder,
     access: AccessPlan,
-    line_ladder: Ladder,
 }
 
 impl Kernels {
-    /// The kernels for `layout` by `isa`.
-    pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
-        Self::tuned(layout, isa, isa.tuning())
+    /// The kernels for `layout` by `isa`, for all lines or for one of their halves.
+    pub(crate) fn of<A: Asked>(layout: Layout, isa: Isa) -> Self {
+        Self::tuned::<A>(layout, isa, isa.tuning())
     }
 
-    fn tuned(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
-        let lookups = Lookups::tuned(layout, isa, tuning);
-        let bytes = layout.blocks * LINE_BYTES / layout.shape.lines;
+    fn tuned<A: Asked>(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
+        let lookups = Lookups::tuned::<A>(layout, isa, tuning);
         let traits = traits(lookups.isa, layout, lookups.inlined);
         Self {
             ladder: Ladder::of_inserts(traits),
-            access: tuning.access(bytes, tuning.changes),
-            line_ladder: Ladder::of_line(),
+            access: tuning.access(traits.bytes, tuning.changes),
             lookups,
         }
     }
 
-    /// The kernels of one line, for one half of the lines.
-    pub(crate) fn one_line(&self) -> Self {
-        let lookups = Lookups {
-            contains: self.lookups.probe.line,
-            gather: None,
-            ..self.lookups
-        };
-        Self { lookups, ..*self }
-    }
-
-    /// The inserts into one line.
+    /// The inserts of several hashes.
     #[inline(always)]
     fn inserts(&self) -> &'static BatchInserts {
         arch::inserts(self.lookups.row)
@@ -264,7 +247,7 @@ impl CounterKernels {
             [increment::<4>, decrement::<4>],
             [increment::<8>, decrement::<8>],
         ];
-        let lookups = Lookups::of(layout, isa);
+        let lookups = Lookups::of::<One>(layout, isa);
         let [insert, remove] = CHANGES[layout.shape.words.ilog2() as usize];
         Self {
             access: lookups
@@ -306,6 +289,14 @@ impl Isa {
         // SAFETY: rows lie within the words, and the `Isa` proves that the CPU has what the
         // function needs.
         unsafe { arch::and_rows(self.level())(words, starts, out) }
+    }
+
+    /// Moves the hashes whose bit of `found` is set to the front, in order; returns how many they
+    /// are. The hashes after them have any values then.
+    #[inline]
+    pub(crate) fn pack(self, hashes: &mut [u64], found: &[u64]) -> usize {
+        // SAFETY: the `Isa` proves that the CPU has what the function needs.
+        unsafe { arch::pack(self.level())(hashes, found) }
     }
 
     /// The function that writes a bit of a bitmap to each place of a slice.

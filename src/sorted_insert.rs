@@ -22,10 +22,12 @@
 //! takes 2 to 4 ns a byte for memory that was not in use before. So the buckets are small.
 
 use crate::chunks::{Answer, CHUNK, Source, SourceRange, answered};
+use crate::filter::parts::lines::BloomBits;
+use crate::filter::parts::several;
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::{block, second};
 use crate::kernel::Kernels;
-use crate::words::bits::{Bits, Hint, Lines, OwnedRange, Prefetchable};
+use crate::words::bits::{Hint, Lines, OwnedRange, Prefetchable};
 use crate::words::memory::Words;
 #[cfg(feature = "rayon")]
 use crate::words::scratch::Scratch;
@@ -75,31 +77,30 @@ const MOST_PER_LINE_MUT: usize = 8;
 
 /// Inserts the hashes. Returns how many changed the filter.
 #[inline(never)]
-pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
+pub(crate) fn insert(words: &BloomBits, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
-    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
+    in_bulk(words, source, answer).unwrap_or_else(|| one_by_one(words, source, answer))
 }
 
-fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
-    answered(source, answer, |hashes, bitmap| {
-        kernels.insert_hashes(bits, hashes, bitmap);
-    })
+fn one_by_one(words: &BloomBits, source: &impl Source, answer: &mut Answer<'_>) -> usize {
+    answered(source, answer, |hashes, bitmap| words.insert_hashes(hashes, bitmap))
 }
 
 /// Whether bulk inserts of this many hashes pay.
-fn pays_in_bulk(bits: &Bits, kernels: &Kernels, hashes: usize) -> bool {
-    hashes >= LEAST && hashes.saturating_mul(kernels.lines_per_key()) / bits.blocks() >= DENSE
+fn pays_in_bulk(words: &BloomBits, hashes: usize) -> bool {
+    hashes >= LEAST && hashes.saturating_mul(words.lines_per_key) / words.bits.blocks() >= DENSE
 }
 
 /// Inserts the hashes in bulk, if that pays and there is enough memory for it.
-fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> Option<usize> {
-    let lines = kernels.lines_per_key();
-    if !pays_in_bulk(bits, kernels, source.len()) {
+fn in_bulk(words: &BloomBits, source: &impl Source, answer: &mut Answer<'_>) -> Option<usize> {
+    if !pays_in_bulk(words, source.len()) {
         return None;
     }
+    let (bits, lines) = (&words.bits, words.lines_per_key);
     if bits.bytes() <= WHOLE_BYTES {
         let mut image = Words::new(bits.len())?;
-        return Some(Regions::one(bits.blocks()).insert(0, bits.shared(), kernels, &mut image, source, answer));
+        let fill = fill(&words.kernels, lines);
+        return Some(Regions::one(bits.blocks()).insert(0, bits.shared(), fill, &mut image, source, answer));
     }
     // Sorted hashes have lost their places.
     if answer.is_some() {
@@ -108,11 +109,12 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
     // With two lines per key, of each half.
     let regions = Regions::of(bits.blocks() / lines);
     if lines > 1 {
-        return sorted_halves(regions, bits, kernels, source);
+        return sorted_halves(regions, words, source);
     }
     let mut image = Words::new(regions.words())?;
     sorted(regions, source, MOST_PER_LINE, |region, hashes| {
-        regions.insert(region, bits.shared(), kernels, &mut image, &hashes, &mut None)
+        let fill = fill(&words.kernels, 1);
+        regions.insert(region, bits.shared(), fill, &mut image, &hashes, &mut None)
     })
 }
 
@@ -122,8 +124,8 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
 /// A key that changed the first half is new, and is inserted into the second without asking. The
 /// others come after all of these, and the changes of the second half tell. So the count is that of
 /// inserts in this order.
-fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl Source) -> Option<usize> {
-    let ([first, other], line) = (bits.shared().halves(), kernels.one_line());
+fn sorted_halves(regions: Regions, words: &BloomBits, source: &impl Source) -> Option<usize> {
+    let ([first, other], line) = (words.bits.shared().halves(), fill(&words.kernels, 1));
     // There are three copies of the hashes.
     let at_once = regions.round(source.len()).div_ceil(2);
     let (mut buckets, mut seconds) = (Buckets::new(regions, at_once)?, Buckets::new(regions, at_once)?);
@@ -135,13 +137,13 @@ fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl
     for start in (0..source.len()).step_by(at_once) {
         let mut take = |region, hashes: &[u64]| {
             let mut keep = |at: usize, bitmap: &[u64]| answers[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
-            changed += regions.insert(region, first, &line, &mut image, &hashes, &mut Some(&mut keep));
+            changed += regions.insert(region, first, line, &mut image, &hashes, &mut Some(&mut keep));
             for (i, &hash) in hashes.iter().enumerate() {
                 if answers[i / 64] >> (i % 64) & 1 == 0 {
                     known.push(second(hash));
                 } else if let Some(region) = seconds.add(second(hash)) {
                     let hashes = seconds.take(region);
-                    regions.insert(region, other, &line, &mut image, &hashes, &mut None);
+                    regions.insert(region, other, line, &mut image, &hashes, &mut None);
                 }
             }
         };
@@ -152,17 +154,17 @@ fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl
         }
         for region in 0..regions.count {
             let hashes = seconds.take(region);
-            regions.insert(region, other, &line, &mut image, &hashes, &mut None);
+            regions.insert(region, other, line, &mut image, &hashes, &mut None);
         }
         let source = &&known[..];
         let in_regions = (source.len() / other.blocks() >= DENSE).then(|| {
             sorted(regions, source, MOST_PER_LINE, |region, hashes| {
-                regions.insert(region, other, &line, &mut image, &hashes, &mut None)
+                regions.insert(region, other, line, &mut image, &hashes, &mut None)
             })
         });
         changed += in_regions.flatten().unwrap_or_else(|| {
             answered(source, &mut None, |hashes, bitmap| {
-                kernels.line_insert_hashes(other, hashes, bitmap);
+                words.kernels.insert_hashes(other, hashes, bitmap);
             })
         });
         known.clear();
@@ -172,11 +174,18 @@ fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl
 
 /// [`insert`] into all words of a filter, which this thread owns.
 #[inline(never)]
-pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
+pub(crate) fn insert_mut(
+    words: &mut [u64],
+    kernels: &Kernels,
+    lines_per_key: usize,
+    source: &impl Source,
+    mut answer: Answer<'_>,
+) -> usize {
+    let fill = fill(kernels, lines_per_key);
     let blocks = words.len() / LINE_WORDS;
     let dense = blocks * LINE_BYTES > WHOLE_BYTES && source.len() / blocks >= DENSE_MUT;
     // Sorted hashes have lost their places.
-    if dense && kernels.lines_per_key() == 1 && answer.is_none() {
+    if dense && lines_per_key == 1 && answer.is_none() {
         let regions = Regions::of(blocks);
         let sorted = sorted(regions, source, MOST_PER_LINE_MUT, |region, hashes| {
             let Range { start, end } = regions.blocks(region);
@@ -188,19 +197,23 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
             for block in start..end {
                 region.prefetch(block, Hint::L1Write);
             }
-            fill(kernels, &mut region, &hashes, &mut None)
+            answered(&hashes, &mut None, |hashes, bitmap| fill(&mut region, hashes, bitmap))
         });
         if let Some(changed) = sorted {
             return changed;
         }
     }
     let first = 0;
-    fill(kernels, &mut OwnedRange { words, first, blocks }, source, &mut answer)
+    let mut region = OwnedRange { words, first, blocks };
+    answered(source, &mut answer, |hashes, bitmap| fill(&mut region, hashes, bitmap))
 }
 
-/// Inserts hashes into words that this thread owns. Returns how many changed the words.
-fn fill(kernels: &Kernels, region: &mut OwnedRange<'_>, source: &impl Source, answer: &mut Answer<'_>) -> usize {
-    answered(source, answer, |hashes, bitmap| kernels.fill(region, hashes, bitmap))
+/// Inserts hashes into words that this thread owns: into one line, or into both of the whole filter.
+fn fill(kernels: &Kernels, lines: usize) -> impl Fn(&mut OwnedRange<'_>, &[u64], &mut [u64]) + Copy {
+    move |region, hashes, changed| match lines {
+        1 => kernels.fill(region, hashes, changed),
+        _ => several::fill(kernels, region, hashes, changed),
+    }
 }
 
 /// Sorts the hashes by region, in buckets for at most `per_line` hashes per line. Calls `insert`
@@ -226,32 +239,32 @@ fn sorted(
 /// [`insert`] by all threads of the pool. Each thread sorts a part of the hashes, then inserts one
 /// region after another, so that no two threads write to the same line.
 #[cfg(feature = "rayon")]
-pub(crate) fn par_insert(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) -> usize {
+pub(crate) fn par_insert(words: &BloomBits, source: &(impl Source + Sync)) -> usize {
     use rayon::prelude::*;
 
-    par_in_bulk(bits, kernels, source).unwrap_or_else(|| {
+    par_in_bulk(words, source).unwrap_or_else(|| {
         // Four parts a thread, so that a delayed thread does not delay the others. With two lines
         // per key fewer, which are denser: each is inserted by itself.
-        let parts = rayon::current_num_threads() * if kernels.lines_per_key() == 1 { 4 } else { 1 };
+        let parts = rayon::current_num_threads() * if words.lines_per_key == 1 { 4 } else { 1 };
         let part = source.len().div_ceil(parts).max(CHUNK);
         let starts = (0..source.len()).into_par_iter().step_by(part);
         let insert_part = |start| {
             let part = SourceRange(source, start..source.len().min(start + part));
-            insert(bits, kernels, &part, None)
+            insert(words, &part, None)
         };
         starts.map(insert_part).sum()
     })
 }
 
 #[cfg(feature = "rayon")]
-fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) -> Option<usize> {
+fn par_in_bulk(words: &BloomBits, source: &(impl Source + Sync)) -> Option<usize> {
     use rayon::prelude::*;
 
     let threads = rayon::current_num_threads();
-    if kernels.lines_per_key() > 1 || !pays_in_bulk(bits, kernels, source.len()) {
+    if words.lines_per_key > 1 || !pays_in_bulk(words, source.len()) {
         return None;
     }
-    let regions = Regions::of(bits.blocks()).at_least(4 * threads);
+    let regions = Regions::of(words.bits.blocks()).at_least(4 * threads);
     let at_once = regions.round(source.len());
     let part = at_once.div_ceil(threads);
     let mut parts = Vec::new();
@@ -266,14 +279,14 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
             let range = end.min(start + i * part)..end.min(start + (i + 1) * part);
             SourceRange(source, range).for_each_chunk(CHUNK, |_, hashes| {
                 buckets.sort(hashes, |region, hashes| {
-                    *changed += regions.insert_if(region, bits, kernels, image, &hashes);
+                    *changed += regions.insert_if(region, words, image, &hashes);
                 });
             });
         };
         parts.par_iter_mut().enumerate().for_each_init(image, sort);
         let take = |image: &mut _, region| {
             let parts = &parts;
-            regions.insert_if(region, bits, kernels, image, &OfRegion { region, parts })
+            regions.insert_if(region, words, image, &OfRegion { region, parts })
         };
         changed += (0..regions.count).into_par_iter().map_init(image, take).sum::<usize>();
         for (buckets, early) in &mut parts {
@@ -367,14 +380,17 @@ impl Regions {
         self,
         region: usize,
         lines: Lines<'_, AtomicU64>,
-        kernels: &Kernels,
+        fill: impl Fn(&mut OwnedRange<'_>, &[u64], &mut [u64]),
         image: &mut [u64],
         source: &impl Source,
         answer: &mut Answer<'_>,
     ) -> usize {
         let (blocks, Range { start: first, end }) = (lines.blocks(), self.blocks(region));
         let image = &mut image[..(end - first) * LINE_WORDS];
-        let mut insert = |words: &mut [u64]| fill(kernels, &mut OwnedRange { words, first, blocks }, source, answer);
+        let mut insert = |words: &mut [u64]| {
+            let mut region = OwnedRange { words, first, blocks };
+            answered(source, answer, |hashes, bitmap| fill(&mut region, hashes, bitmap))
+        };
         let before = lines.copy(first, image);
         let changed = insert(image);
         let (after, set) = lines.merge(first, image);
@@ -386,14 +402,20 @@ impl Regions {
     fn insert_if(
         self,
         region: usize,
-        bits: &Bits,
-        kernels: &Kernels,
+        words: &BloomBits,
         image: &mut Option<Words<u64>>,
         source: &impl Source,
     ) -> usize {
         match image {
-            Some(image) => self.insert(region, bits.shared(), kernels, image, source, &mut None),
-            None => one_by_one(bits, kernels, source, &mut None),
+            Some(image) => self.insert(
+                region,
+                words.bits.shared(),
+                fill(&words.kernels, 1),
+                image,
+                source,
+                &mut None,
+            ),
+            None => one_by_one(words, source, &mut None),
         }
     }
 

@@ -4,7 +4,7 @@ mod hash_neon;
 mod neon;
 
 use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, HashKernels, Insert, Singles, Unpack, Vectorized, of_words,
+    AndRows, Asked, BatchInserts, BatchLookups, Contains, HashKernels, Insert, Pack, Unpack, Vectorized, of_words,
 };
 use super::pipeline::TILE_GROUPS;
 pub(super) use super::plain::{Inlined, inlined_calls};
@@ -62,30 +62,32 @@ pub(super) fn row(level: Level, words: usize) -> u8 {
 }
 
 #[inline(always)]
-pub(super) fn singles<T: Load>(row: u8) -> &'static Singles<T> {
-    &Tables::<T>::SINGLES.as_flattened()[usize::from(row)]
+pub(super) fn single_lookup<A: Asked, T: Load>(row: u8) -> Contains<T> {
+    Singles::<A, T>::ROWS.as_flattened()[usize::from(row)]
 }
 
 #[inline(always)]
 pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
-    &Tables::<T>::BATCHES.as_flattened()[usize::from(row)]
+    &Batches::<T>::ROWS.as_flattened()[usize::from(row)]
 }
 
-/// The tables. Those of single lookups and of batches are two, so that a program without batches is
-/// linked without theirs.
-struct Tables<T>(PhantomData<T>);
+/// The table of single lookups.
+struct Singles<A, T>(PhantomData<(A, T)>);
 
-impl<T: Load> Tables<T> {
-    const SINGLES: &[[Singles<T>; 4]] = &[of_words!(plain::singles, T), of_words!(Self::neon_singles)];
+impl<A: Asked, T: Load> Singles<A, T> {
+    const ROWS: &[[Contains<T>; 4]] = &[of_words!(plain::single_lookup, A, T), of_words!(Self::neon)];
 
-    const BATCHES: &[[BatchLookups<T>; 4]] = &[[const { plain::batch_lookups() }; 4], of_words!(Self::neon_batches)];
-
-    const fn neon_singles<const W: usize>() -> Singles<T> {
-        Singles {
-            contains: neon::contains::<W, T>,
-            ..plain::singles::<W, T>()
-        }
+    const fn neon<const W: usize>() -> Contains<T> {
+        neon::contains::<W, A, T>
     }
+}
+
+/// The table of batches of lookups. It is one of its own, so that a program without batches is
+/// linked without it.
+struct Batches<T>(PhantomData<T>);
+
+impl<T: Load> Batches<T> {
+    const ROWS: &[[BatchLookups<T>; 4]] = &[[const { plain::batch_lookups() }; 4], of_words!(Self::neon_batches)];
 
     const fn neon_batches<const W: usize>() -> BatchLookups<T> {
         BatchLookups {
@@ -124,6 +126,10 @@ const fn neon_inserts<const W: usize>() -> BatchInserts {
 #[inline(always)]
 pub(super) fn vectorized<W: Vectorized>(_: Level, work: W) -> W::Output {
     work.run()
+}
+
+pub(super) fn pack(_: Level) -> Pack {
+    scalar::pack
 }
 
 pub(super) fn unpack(_: Level) -> Unpack {

@@ -4,17 +4,17 @@
 
 use super::plan::{AccessPlan, GROUP};
 use crate::geometry::pattern::Pattern;
-use crate::words::bits::{Hint, Lines, OwnedRange};
+use crate::words::bits::{Hint, Lines, Load, OwnedRange};
 use crate::words::sync::AtomicU64;
 
-/// `$function::<W>()` for 1, 2, 4, and 8 words, or `$function::<W, T>()`.
+/// `$function::<W>()` for 1, 2, 4, and 8 words, or with more parameters.
 macro_rules! of_words {
-    ($($function:ident)::+ $(, $more:ty)?) => {
+    ($($function:ident)::+ $(, $more:ty)*) => {
         [
-            $($function)::+::<1 $(, $more)?>(),
-            $($function)::+::<2 $(, $more)?>(),
-            $($function)::+::<4 $(, $more)?>(),
-            $($function)::+::<8 $(, $more)?>(),
+            $($function)::+::<1 $(, $more)*>(),
+            $($function)::+::<2 $(, $more)*>(),
+            $($function)::+::<4 $(, $more)*>(),
+            $($function)::+::<8 $(, $more)*>(),
         ]
     };
 }
@@ -31,19 +31,46 @@ pub(super) type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &Pattern, AccessPlan,
 pub(super) type Insert = unsafe fn(Lines<'_, AtomicU64>, u64, &Pattern) -> bool;
 pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &Pattern, AccessPlan, &[u64], &mut [u64]);
 pub(super) type Fill = unsafe fn(&mut OwnedRange<'_>, &Pattern, AccessPlan, &[u64], &mut [u64]);
-/// Packs hashes: `two_lines::gather`.
-pub(super) type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
+/// Has the arguments of `Isa::pack`.
+pub(super) type Pack = unsafe fn(&mut [u64], &[u64]) -> usize;
 /// Has the arguments of `scalar::and_rows`.
 pub(super) type AndRows<T> = unsafe fn(&[T], &[u64], &mut [u64]);
 /// Has the arguments of `scalar::unpack`.
 pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
 
+/// The lines that a single lookup asks for a key, each by the lookup in one line. The functions of
+/// the tables are compiled for each kind: two calls by pointers take 1.25 times as long (Zen 5).
+pub(crate) trait Asked: 'static {
+    /// Whether the lines that it asks hold the hash. There is a hint if they are beyond the caches.
+    fn hold<T: Load>(
+        lines: Lines<'_, T>,
+        hash: u64,
+        hint: Option<Hint>,
+        line: impl Fn(Lines<'_, T>, u64) -> bool,
+    ) -> bool;
+}
+
+/// A key has one line.
+pub(crate) struct One;
+
+impl Asked for One {
+    #[inline(always)]
+    fn hold<T: Load>(
+        lines: Lines<'_, T>,
+        hash: u64,
+        _: Option<Hint>,
+        line: impl Fn(Lines<'_, T>, u64) -> bool,
+    ) -> bool {
+        line(lines, hash)
+    }
+}
+
 /// The data of a lookup beside hash and lines.
 #[derive(Debug)]
 pub(super) struct Probe<T> {
     pub(super) pattern: Pattern,
-    /// The lookup in one line, for `two_lines.rs`.
-    pub(super) line: Contains<T>,
+    /// The lookup in one line, where a batch has no function of its own.
+    pub(super) contains: Contains<T>,
     /// The hint by which the lines of a few hashes are prefetched, if the filter is beyond the
     /// caches.
     pub(super) hint: Option<Hint>,
@@ -57,17 +84,7 @@ impl<T> Clone for Probe<T> {
 
 impl<T> Copy for Probe<T> {}
 
-/// The lookups of an instruction set in sectors of one number of words, without those that are
-/// inlined.
-pub(super) struct Singles<T> {
-    /// For keys with one line.
-    pub(super) contains: Contains<T>,
-    /// For keys with two lines.
-    pub(super) contains_two: Contains<T>,
-    pub(super) gather: Gather,
-}
-
-/// The single calls within a loop that is compiled for this CPU, for a key with all its lines.
+/// The single calls within a loop that is compiled for this CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calls {
     pub(super) contains: Contains<AtomicU64>,

@@ -3,27 +3,25 @@
 
 #[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
 use super::dispatch::Calls;
-use super::dispatch::{BatchInserts, BatchLookups, Insert, Probe, Singles};
-use super::{scalar, two_lines};
+use super::dispatch::{Asked, BatchInserts, BatchLookups, Contains, Insert, Probe};
+use super::scalar;
 use crate::geometry::pattern::Pattern;
 use crate::words::bits::{Lines, Load};
 use crate::words::sync::AtomicU64;
 
 #[inline(never)]
-fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
-    scalar::contains::<W, T>(lines, hash, probe.pattern.bits)
+fn contains<const W: usize, A: Asked, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
+    A::hold(lines, hash, probe.hint, |line, hash| {
+        scalar::contains::<W, T>(line, hash, probe.pattern.bits)
+    })
 }
 
 fn insert<const W: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, pattern: &Pattern) -> bool {
     scalar::insert::<W>(&mut lines, hash, pattern.bits)
 }
 
-pub(super) const fn singles<const W: usize, T: Load>() -> Singles<T> {
-    Singles {
-        contains: contains::<W, T>,
-        contains_two: two_lines::contains,
-        gather: two_lines::gather,
-    }
+pub(super) const fn single_lookup<const W: usize, A: Asked, T: Load>() -> Contains<T> {
+    contains::<W, A, T>
 }
 
 pub(super) const fn batch_lookups<T: Load>() -> BatchLookups<T> {
@@ -48,7 +46,7 @@ pub(super) const fn inserts<const W: usize>() -> BatchInserts {
 /// Runs `work` with single calls by pointers.
 #[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
 #[inline]
-pub(super) fn inlined_calls<L, R>(_: L, _: usize, _: usize, by_pointers: Calls, work: impl FnOnce(Calls) -> R) -> R {
+pub(super) fn inlined_calls<L, R>(_: L, _: usize, by_pointers: Calls, work: impl FnOnce(Calls) -> R) -> R {
     work(by_pointers)
 }
 

@@ -142,8 +142,7 @@ pub(crate) struct Ladder {
 /// The traits of a filter that decide about its [`Ladder`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traits {
-    pub(super) has_two_lines: bool,
-    /// Bytes of the filter.
+    /// Bytes of the lines.
     pub(super) bytes: usize,
     /// Single calls are inlined.
     pub(super) is_inlined: bool,
@@ -177,11 +176,6 @@ impl Ladder {
         }
     }
 
-    /// For lookups in one line of each hash, the only one or one of two: none goes by single calls.
-    pub(super) const fn of_line() -> Self {
-        Self::of_lookups_from(0, 16, 16)
-    }
-
     /// For lookups.
     ///
     /// Single calls in the caches: up to where a batch is faster, or a function for a few, which
@@ -198,11 +192,7 @@ impl Ladder {
             (false, true) => 16,
             (false, false) => 8,
         };
-        if traits.has_two_lines {
-            // Both lines of a few are looked up as those of many.
-            return Self::of_lookups_from(few, few, few);
-        }
-        Self { few, ..Self::of_line() }
+        Self::of_lookups_from(few, 16, 16)
     }
 
     /// For inserts.
@@ -219,11 +209,10 @@ impl Ladder {
             (true, false) => 8,
             (false, false) => FEW_INSERTS,
         };
-        let tile = if traits.has_two_lines { 0 } else { 16 };
         Self {
             few,
-            groups: tile,
-            tile,
+            groups: 16,
+            tile: 16,
             pipeline: FEWEST_INSERTS_IN_A_PIPELINE,
         }
     }

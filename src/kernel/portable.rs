@@ -2,7 +2,7 @@
 //! `aarch64.rs`.
 
 use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, HashKernels, Insert, Singles, Unpack, Vectorized, of_words,
+    AndRows, Asked, BatchInserts, BatchLookups, Contains, HashKernels, Insert, Pack, Unpack, Vectorized, of_words,
 };
 pub(super) use super::plain::{Inlined, inlined_calls};
 use super::plan::TuningRow;
@@ -46,9 +46,9 @@ pub(super) fn row(_: Level, words: usize) -> u8 {
 }
 
 #[inline(always)]
-pub(super) fn singles<T: Load>(row: u8) -> &'static Singles<T> {
-    let rows: &[Singles<T>; 4] = const { &of_words!(plain::singles, T) };
-    &rows[usize::from(row)]
+pub(super) fn single_lookup<A: Asked, T: Load>(row: u8) -> Contains<T> {
+    let rows: &[Contains<T>; 4] = const { &of_words!(plain::single_lookup, A, T) };
+    rows[usize::from(row)]
 }
 
 #[inline(always)]
@@ -70,6 +70,10 @@ pub(super) fn inserts(row: u8) -> &'static BatchInserts {
 
 pub(super) fn vectorized<W: Vectorized>(_: Level, work: W) -> W::Output {
     work.run()
+}
+
+pub(super) fn pack(_: Level) -> Pack {
+    scalar::pack
 }
 
 pub(super) fn unpack(_: Level) -> Unpack {

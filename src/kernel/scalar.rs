@@ -78,7 +78,7 @@ pub(super) fn few(
     }
 }
 
-/// [`few`] by the lookup in one line.
+/// [`few`] by the lookup that is called.
 ///
 /// # Safety
 ///
@@ -87,7 +87,7 @@ pub(super) fn few(
 pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>, found: &mut [bool]) {
     // SAFETY: as promised.
     few(hashes, &lines, probe.hint, found, |hash| unsafe {
-        (probe.line)(lines, hash, probe)
+        (probe.contains)(lines, hash, probe)
     });
 }
 
@@ -100,7 +100,7 @@ pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], pro
 pub(super) unsafe fn few_lookups<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>) -> u64 {
     // SAFETY: as promised.
     few_bitmap(hashes, &lines, probe.hint, |hash| unsafe {
-        (probe.line)(lines, hash, probe)
+        (probe.contains)(lines, hash, probe)
     })
 }
 
@@ -209,6 +209,18 @@ pub(super) unsafe fn and_rows_by<const N: usize, T, V: Copy>(
         store(out, all);
     }
     N * vectors.len()
+}
+
+/// Moves the hashes whose bit is set to the front; returns how many they are.
+pub(super) fn pack(hashes: &mut [u64], found: &[u64]) -> usize {
+    let mut len = 0;
+    for (start, &found) in (0..hashes.len()).step_by(64).zip(found) {
+        AccessPlan::each_one(found, |i| {
+            hashes[len] = hashes[start + i];
+            len += 1;
+        });
+    }
+    len
 }
 
 /// Writes a bit of the bitmap to each place of `out`.

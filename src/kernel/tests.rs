@@ -2,7 +2,8 @@
 
 use super::plan::MOST_AHEAD;
 use super::*;
-use crate::geometry::pattern::{MULTIPLIER, second};
+use crate::geometry::layout::Shape;
+use crate::geometry::pattern::MULTIPLIER;
 use crate::hash::bytes::mix;
 use crate::words::bits::{Bits, OwnedRange};
 use crate::words::chunks::as_chunks;
@@ -31,12 +32,10 @@ fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
     }
 }
 
-/// Every shape of one line and of two.
+/// Every shape of one line.
 fn shapes() -> impl Iterator<Item = Shape> {
     let words = crate::geometry::layout::WORDS_PER_KEY;
-    let all = [1, 2]
-        .into_iter()
-        .flat_map(move |lines| words.into_iter().flat_map(move |words| Shape::with_words(lines, words)));
+    let all = words.into_iter().flat_map(|words| Shape::with_words(1, words));
     all.filter(|shape| shape.is_known())
 }
 
@@ -47,7 +46,7 @@ fn flags(bitmap: &[u64], len: usize) -> Vec<bool> {
 
 fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> Vec<u64> {
     let mut changed = vec![u64::MAX; hashes.len().div_ceil(64)];
-    kernels.insert_hashes(bits, hashes, &mut changed);
+    kernels.insert_hashes(bits.shared(), hashes, &mut changed);
     changed
 }
 
@@ -56,16 +55,10 @@ fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> Vec<u64> {
 #[test]
 fn all_instruction_sets_agree() {
     for shape in shapes() {
-        let plain = Kernels::of(Layout { shape, blocks: 2 }, Isa::PLAIN);
+        let plain = Kernels::of::<One>(Layout { shape, blocks: 2 }, Isa::PLAIN);
         for isa in Isa::all() {
             // Without prefetching and with it; 32771 is the first prime above the limit.
-            // (Of two lines one shape for each number of words: the kernels are those of one.)
-            let sizes = if shape.lines == 2 && shape.bits != 2 { 2 } else { 3 };
-            for blocks in [1, 7, 32_771]
-                .map(|blocks| shape.lines * blocks)
-                .into_iter()
-                .take(sizes)
-            {
+            for blocks in [1, 7, 32_771] {
                 // With lines prefetched by tiles and by groups, as on one CPU or another, and with
                 // the whole ring of places in use.
                 let forms = if blocks > 30_000 { &[0, usize::MAX][..] } else { &[0] };
@@ -76,7 +69,7 @@ fn all_instruction_sets_agree() {
                         groups_ahead: MOST_AHEAD * 8,
                         ..plan::tuning()
                     };
-                    let kernels = Kernels::tuned(Layout { shape, blocks }, isa, tuning);
+                    let kernels = Kernels::tuned::<One>(Layout { shape, blocks }, isa, tuning);
                     agree(shape, isa, blocks, &plain, &kernels);
                 }
             }
@@ -135,18 +128,12 @@ fn rows_beyond_the_words_are_refused() {
 fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kernels) {
     let [by_one, single, inlined, batch, own] = [(); 5].map(|()| Bits::new(blocks).unwrap());
     let mut own = own;
-    // With two lines, around their passes too.
-    let more = if shape.lines == 2 {
-        &[1023, 1024, 1025, 2100][..]
-    } else {
-        &[]
-    };
-    for &len in LENGTHS.iter().chain(more) {
+    for len in LENGTHS {
         let new = hashes(1000 * len as u64, len);
         let insert = |kernels: &Kernels, bits: &Bits| {
             let mut changed = vec![0; len.div_ceil(64)];
             for (i, &hash) in new.iter().enumerate() {
-                changed[i / 64] |= u64::from(kernels.insert(bits, hash)) << (i % 64);
+                changed[i / 64] |= u64::from(kernels.insert(bits.shared(), hash)) << (i % 64);
             }
             changed
         };
@@ -155,7 +142,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         let mut in_loop = vec![0; len.div_ceil(64)];
         kernels.inlined(|calls| {
             for (i, &hash) in new.iter().enumerate() {
-                in_loop[i / 64] |= u64::from(kernels.insert_by(calls, &inlined, hash)) << (i % 64);
+                in_loop[i / 64] |= u64::from(kernels.insert_by(calls, inlined.shared(), hash)) << (i % 64);
             }
         });
         assert_eq!(in_loop, changed);
@@ -186,7 +173,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         let in_loop = |calls| -> Vec<bool> {
             asked
                 .iter()
-                .map(|&hash| kernels.contains_by(calls, &inlined, hash))
+                .map(|&hash| kernels.contains_by(calls, inlined.shared(), hash))
                 .collect()
         };
         assert_eq!(kernels.inlined(in_loop), expected, "{shape:?}, {isa:?}");
@@ -217,7 +204,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
     }
     let count = NonZeroUsize::new(blocks).unwrap();
     let lines = Lines::new(as_chunks(as_chunks(&bytes[blocks % 3..]).0).0, count);
-    let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
+    let lookups = Lookups::<[u8; 8]>::of::<One>(Layout { shape, blocks }, isa);
     for len in LENGTHS {
         let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
         let [mut found, mut in_bytes] = [(); 2].map(|()| vec![u64::MAX; len.div_ceil(64)]);
@@ -229,39 +216,32 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
     }
 }
 
-/// A filter of two lines per key is two of one line: the first half of the lines by the hashes, the
-/// second by their second ones.
+/// As a filter by hand, in place, at every length around the vectors and the words of a bitmap.
 #[test]
-fn two_lines_are_two_filters() {
-    let mut in_one = 0;
-    for shape in shapes().filter(|shape| shape.lines == 2) {
-        let two = Kernels::of(Layout { shape, blocks: 14 }, Isa::PLAIN);
-        let line = Shape { lines: 1, ..shape };
-        let one = Kernels::of(Layout { shape: line, blocks: 7 }, Isa::PLAIN);
-        let (bits, [first, other]) = (Bits::new(14).unwrap(), [(); 2].map(|()| Bits::new(7).unwrap()));
-        for hash in hashes(3, 100) {
-            let changed = two.insert(&bits, hash);
-            let halves = [(&first, hash), (&other, second(hash))];
-            assert_eq!(
-                halves.map(|(half, hash)| one.insert(half, hash)).contains(&true),
-                changed
-            );
-        }
-        assert!(bits.words().eq(first.words().chain(other.words())));
-        for hash in hashes(1000, 2000) {
-            let in_halves =
-                one.lookups.contains(first.shared(), hash) & one.lookups.contains(other.shared(), second(hash));
-            assert_eq!(two.lookups.contains(bits.shared(), hash), in_halves);
-            in_one += usize::from(one.lookups.contains(first.shared(), hash) != in_halves);
+fn all_instruction_sets_pack_the_same_hashes() {
+    for isa in Isa::all() {
+        for len in LENGTHS {
+            for bits in [0, u64::MAX, 0x8000_0800_0000_0001, 0x5a5a_1234_ffff_0000] {
+                let found: Vec<u64> = (0..len.div_ceil(64) as u32).map(|i| bits.rotate_left(i)).collect();
+                let mut packed = hashes(7, len);
+                let kept = packed.iter().zip(flags(&found, len)).filter(|(_, found)| *found);
+                let expected: Vec<u64> = kept.map(|(&hash, _)| hash).collect();
+                // Bits beyond the last hash are 0, as in every bitmap of answers.
+                let mut found = found;
+                if let (Some(last), 1..) = (found.last_mut(), len % 64) {
+                    *last &= u64::MAX >> (64 - len % 64);
+                }
+                let count = isa.pack(&mut packed, &found);
+                assert_eq!(packed[..count], expected, "{isa}, {len} hashes, {bits:x}");
+            }
         }
     }
-    assert!(in_one > 0);
 }
 
 /// Counters of every value from 0 to 15: vectors see the same ones above 0 as plain code does.
 #[test]
 fn all_instruction_sets_see_counters_above_zero() {
-    for shape in shapes().filter(|shape| shape.lines == 1) {
+    for shape in shapes() {
         let counters = crate::words::counters::CounterLines::new(7).unwrap();
         let (words, layout) = (shape.words, Layout { shape, blocks: 7 });
         let plain = CounterKernels::of(layout, Isa::PLAIN);
@@ -353,11 +333,11 @@ fn lines_at_the_edges_of_memory() {
             for (i, word) in lines.all().as_flattened().iter().enumerate() {
                 word.store(!0x8000_0800_0000_0001_u64.rotate_left(i as u32), Ordering::Relaxed);
             }
-            for shape in shapes().filter(|shape| blocks % shape.lines == 0) {
+            for shape in shapes() {
                 let layout = Layout { shape, blocks };
-                let plain = Lookups::<AtomicU64>::of(layout, Isa::PLAIN);
+                let plain = Lookups::<AtomicU64>::of::<One>(layout, Isa::PLAIN);
                 let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(lines, hash)).collect();
-                for lookups in Isa::all().map(|isa| Lookups::<AtomicU64>::of(layout, isa)) {
+                for lookups in Isa::all().map(|isa| Lookups::<AtomicU64>::of::<One>(layout, isa)) {
                     let single: Vec<bool> = asked.iter().map(|&hash| lookups.contains(lines, hash)).collect();
                     assert_eq!(single, expected, "{layout}");
                     for len in [9, asked.len()] {

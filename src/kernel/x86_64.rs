@@ -15,7 +15,8 @@ mod loads;
 
 pub(super) use self::inlined::Inlined;
 use super::dispatch::{
-    AndRows, BatchInserts, BatchLookups, Calls, HashKernels, Insert, Singles, Unpack, Vectorized, of_words,
+    AndRows, Asked, BatchInserts, BatchLookups, Calls, Contains, HashKernels, Insert, Pack, Unpack, Vectorized,
+    of_words,
 };
 use super::pipeline::TILE_GROUPS;
 use super::plan::TuningRow;
@@ -92,30 +93,19 @@ pub(super) fn inlined(level: Level, words: usize) -> Inlined {
     }
 }
 
-/// Runs `work` with single calls in a function of the level, where they are inlined. (Keys of two
-/// lines with one word in each go by pointers.)
+/// Runs `work` with single calls in a function of the level, where they are inlined.
 #[inline]
-pub(super) fn inlined_calls<R>(
-    level: Level,
-    words: usize,
-    lines: usize,
-    by_pointers: Calls,
-    work: impl FnOnce(Calls) -> R,
-) -> R {
+pub(super) fn inlined_calls<R>(level: Level, words: usize, by_pointers: Calls, work: impl FnOnce(Calls) -> R) -> R {
     if level == Level::Plain {
         return work(by_pointers);
     }
     // SAFETY: the level proves that the CPU has AVX2.
     unsafe {
-        match (lines, words) {
-            (1, 1) => avx2::with_calls::<1, false, _>(work),
-            (1, 2) => avx2::with_calls::<2, false, _>(work),
-            (1, 4) => avx2::with_calls::<4, false, _>(work),
-            (1, 8) => avx2::with_calls::<8, false, _>(work),
-            (_, 2) => avx2::with_calls::<2, true, _>(work),
-            (_, 4) => avx2::with_calls::<4, true, _>(work),
-            (_, 8) => avx2::with_calls::<8, true, _>(work),
-            _ => work(by_pointers),
+        match words {
+            1 => avx2::with_calls::<1, _>(work),
+            2 => avx2::with_calls::<2, _>(work),
+            4 => avx2::with_calls::<4, _>(work),
+            _ => avx2::with_calls::<8, _>(work),
         }
     }
 }
@@ -126,50 +116,43 @@ pub(super) fn row(level: Level, words: usize) -> u8 {
 }
 
 #[inline(always)]
-pub(super) fn singles<T: Load>(row: u8) -> &'static Singles<T> {
-    &Tables::<T>::SINGLES.as_flattened()[usize::from(row)]
+pub(super) fn single_lookup<A: Asked, T: Load>(row: u8) -> Contains<T> {
+    Singles::<A, T>::ROWS.as_flattened()[usize::from(row)]
 }
 
 #[inline(always)]
 pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
-    &Tables::<T>::BATCHES.as_flattened()[usize::from(row)]
+    &Batches::<T>::ROWS.as_flattened()[usize::from(row)]
 }
 
-/// The tables. Those of single lookups and of batches are two, so that a program without batches is
-/// linked without theirs.
-struct Tables<T>(PhantomData<T>);
+/// The table of single lookups.
+struct Singles<A, T>(PhantomData<(A, T)>);
 
-impl<T: Load> Tables<T> {
-    const SINGLES: &[[Singles<T>; 4]] = &[
-        of_words!(plain::singles, T),
-        of_words!(Self::avx2_singles),
+impl<A: Asked, T: Load> Singles<A, T> {
+    // One key at a time has no use for wider vectors.
+    const ROWS: &[[Contains<T>; 4]] = &[
+        of_words!(plain::single_lookup, A, T),
+        of_words!(Self::avx2),
         #[cfg(lanebloom_rust_1_89)]
-        of_words!(Self::avx512_singles),
+        of_words!(Self::avx2),
     ];
 
-    const BATCHES: &[[BatchLookups<T>; 4]] = &[
+    const fn avx2<const W: usize>() -> Contains<T> {
+        avx2::contains::<W, A, T>
+    }
+}
+
+/// The table of batches of lookups. It is one of its own, so that a program without batches is
+/// linked without it.
+struct Batches<T>(PhantomData<T>);
+
+impl<T: Load> Batches<T> {
+    const ROWS: &[[BatchLookups<T>; 4]] = &[
         [const { plain::batch_lookups() }; 4],
         of_words!(Self::avx2_batches),
         #[cfg(lanebloom_rust_1_89)]
         of_words!(Self::avx512_batches),
     ];
-
-    const fn avx2_singles<const W: usize>() -> Singles<T> {
-        Singles {
-            contains: avx2::contains::<W, T>,
-            contains_two: avx2::contains_two::<W, T>,
-            ..plain::singles::<W, T>()
-        }
-    }
-
-    // One key at a time has no use for wider vectors.
-    #[cfg(lanebloom_rust_1_89)]
-    const fn avx512_singles<const W: usize>() -> Singles<T> {
-        Singles {
-            gather: avx512::gather,
-            ..Self::avx2_singles::<W>()
-        }
-    }
 
     const fn avx2_batches<const W: usize>() -> BatchLookups<T> {
         BatchLookups {
@@ -232,6 +215,14 @@ const fn avx512_inserts<const W: usize>() -> BatchInserts {
     BatchInserts {
         batch: Some([avx512::insert_hashes::<W, TILE_GROUPS>, avx512::insert_hashes::<W, 1>]),
         fill: avx512::fill::<W>,
+    }
+}
+
+pub(super) fn pack(level: Level) -> Pack {
+    match level {
+        Level::Plain | Level::Avx2 => scalar::pack,
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Avx512 => avx512::pack,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::codec::{
 };
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::filter::Statistics;
+use crate::filter::parts::several;
 use crate::filter::traits::{Encode, Engine, FixedSize, Planned, Union};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
 use crate::geometry::sizing::{Cell, Request};
@@ -31,6 +32,40 @@ pub struct Bloom<W = BloomBits> {
 pub struct BloomBits {
     pub(crate) bits: Bits,
     pub(crate) kernels: Kernels,
+    /// 1 or 2: with 2, the kernels are those of one half of the lines.
+    pub(crate) lines_per_key: usize,
+}
+
+impl BloomBits {
+    #[inline(always)]
+    pub(crate) fn insert(&self, hash: u64) -> bool {
+        let (lines, kernels) = (self.bits.shared(), &self.kernels);
+        match kernels.lookups.inlined(lines, hash) {
+            Some(true) => false,
+            _ if self.lines_per_key > 1 => several::insert_called(kernels, lines, hash),
+            _ => kernels.insert_missing(lines, hash),
+        }
+    }
+
+    /// Whether each hash's insert changed the bits, for a few.
+    #[inline]
+    pub(crate) fn insert_few(&self, plan: Plan, hashes: &[u64]) -> u64 {
+        if self.lines_per_key == 1 {
+            return self.kernels.insert_few(plan, self.bits.shared(), hashes);
+        }
+        let mut changed = [0];
+        several::insert_hashes(&self.kernels, self.bits.shared(), hashes, &mut changed);
+        changed[0]
+    }
+
+    /// Whether each hash's insert changed the bits, as a bitmap.
+    #[inline]
+    pub(crate) fn insert_hashes(&self, hashes: &[u64], changed: &mut [u64]) {
+        match self.lines_per_key {
+            1 => self.kernels.insert_hashes(self.bits.shared(), hashes, changed),
+            _ => several::insert_hashes(&self.kernels, self.bits.shared(), hashes, changed),
+        }
+    }
 }
 
 /// Words in lines, and the kernels that look them up.
@@ -46,7 +81,7 @@ pub(crate) trait LineWords: Sized {
 
     fn lines(&self) -> Lines<'_, Self::Word>;
 
-    /// Whether each hash is found, as a bitmap.
+    /// Whether each hash is found in one line, as a bitmap.
     #[inline]
     fn contains_hashes(&self, hashes: &[u64], found: &mut [u64]) {
         self.lookups().contains_hashes(self.lines(), hashes, found);
@@ -101,6 +136,20 @@ fn fill_ratio(ones: u64, layout: Layout) -> f64 {
     ones as f64 / (layout.blocks * LINE_BITS) as f64
 }
 
+/// Whether a key has a line in each half. (Its counters lie in one line.)
+#[inline(always)]
+fn has_two_lines<W: LineWords>(bloom: &Bloom<W>) -> bool {
+    !W::Word::COUNTERS && bloom.layout.shape.lines > 1
+}
+
+/// Whether each of a few hashes is found in both lines, as a bitmap.
+#[inline(never)]
+fn both_of_few<W: LineWords>(bloom: &Bloom<W>, hashes: &[u64]) -> u64 {
+    let mut found = [0];
+    several::contains_hashes(bloom.words.lookups(), bloom.words.lines(), hashes, &mut found);
+    found[0]
+}
+
 impl<W: LineWords> Engine for Bloom<W> {
     const NAME: &'static str = W::TYPE;
 
@@ -125,22 +174,34 @@ impl<W: LineWords> Engine for Bloom<W> {
     }
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        self.words.contains_hashes(hashes, found);
+        if has_two_lines(self) {
+            several::contains_hashes(self.words.lookups(), self.words.lines(), hashes, found);
+        } else {
+            self.words.contains_hashes(hashes, found);
+        }
         bits::acquire();
     }
 
     #[inline]
     fn contains_few_bitmap(&self, plan: Plan, hashes: &[u64]) -> u64 {
         let lookups = self.words.lookups();
-        let found = lookups.contains_few_bitmap(plan, self.words.lines(), hashes);
+        let found = if has_two_lines(self) && !plan.is_single() {
+            both_of_few(self, hashes)
+        } else {
+            lookups.contains_few_bitmap(plan, self.words.lines(), hashes)
+        };
         bits::acquire();
         found
     }
 
     #[inline]
     fn contains_few(&self, plan: Plan, hashes: &[u64], found: &mut [bool]) {
-        let lookups = self.words.lookups();
-        lookups.contains_few(plan, self.words.lines(), hashes, found);
+        if has_two_lines(self) && !plan.is_single() {
+            self.words.lookups().isa().unpack()(&[both_of_few(self, hashes)], found);
+        } else {
+            let lookups = self.words.lookups();
+            lookups.contains_few(plan, self.words.lines(), hashes, found);
+        }
         bits::acquire();
     }
 

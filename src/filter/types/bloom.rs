@@ -17,12 +17,13 @@ pub use crate::filter::parts::lines::Bloom;
 #[doc(hidden)]
 pub use crate::filter::parts::lines::BloomBits;
 use crate::filter::parts::lines::{LineWords, OwnWords};
+use crate::filter::parts::several;
 use crate::filter::traits::{Encode, Engine, Insert};
 use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
 use crate::geometry::sizing::Cell;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
-use crate::kernel::{Isa, Kernels, Lookups, Plan};
+use crate::kernel::{Isa, Lookups, Plan};
 use crate::sorted_insert;
 use crate::words::bits::{self, Bits, Lines, Load};
 use crate::words::sync::AtomicU64;
@@ -93,8 +94,13 @@ impl Bloom {
     /// [`insert_flagged`](Self::insert_flagged) without atomics.
     #[inline]
     pub(crate) fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
-        match self.words.bits.words_mut() {
-            Some(words) => sorted_insert::insert_mut(words, &self.words.kernels, source, answer),
+        let BloomBits {
+            bits,
+            kernels,
+            lines_per_key,
+        } = &mut self.words;
+        match bits.words_mut() {
+            Some(words) => sorted_insert::insert_mut(words, kernels, *lines_per_key, source, answer),
             None => into_ok(self.insert_flagged(source, answer)),
         }
     }
@@ -123,7 +129,7 @@ impl Insert for Bloom {
     // insert.)
     #[inline(always)]
     fn insert_hash(&self, hash: u64) -> Result<bool, Infallible> {
-        let changed = self.words.kernels.insert(&self.words.bits, hash);
+        let changed = self.words.insert(hash);
         bits::acquire_if(!changed);
         Ok(changed)
     }
@@ -155,9 +161,8 @@ impl Insert for Bloom {
 
     #[inline]
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, Infallible> {
-        let BloomBits { bits, kernels } = &self.words;
         let changed = match self.plan_of_hashes(source.len()) {
-            Plan::Pipeline => sorted_insert::insert(bits, kernels, source, answer),
+            Plan::Pipeline => sorted_insert::insert(&self.words, source, answer),
             few => {
                 let mut space = Few::default();
                 let (mut changed, mut count) = (0, 0);
@@ -167,12 +172,12 @@ impl Insert for Bloom {
                 };
                 if few.is_single() {
                     for (i, &hash) in hashes.iter().enumerate() {
-                        let new = kernels.insert(bits, hash);
+                        let new = self.words.insert(hash);
                         changed |= u64::from(new) << i;
                         count += usize::from(new);
                     }
                 } else {
-                    changed = kernels.insert_few(few, bits, hashes);
+                    changed = self.words.insert_few(few, hashes);
                     count = changed.count_ones() as usize;
                 }
                 tell(&mut answer, 0, &[changed]);
@@ -217,7 +222,7 @@ impl LineWords for BloomBits {
     }
 
     fn set_kernels(&mut self, layout: Layout, isa: Isa) {
-        self.kernels = Kernels::of(layout, isa);
+        self.kernels = several::kernels(layout, isa);
     }
 }
 
@@ -227,7 +232,8 @@ impl OwnWords for BloomBits {
     fn empty(layout: Layout) -> Result<Self, BuildError> {
         Ok(Self {
             bits: Bits::new(layout.blocks)?,
-            kernels: Kernels::of(layout, Isa::best()),
+            kernels: several::kernels(layout, Isa::best()),
+            lines_per_key: layout.shape.lines,
         })
     }
 

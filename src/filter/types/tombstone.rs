@@ -53,23 +53,21 @@
 //!    every key that was removed before is absent. Every key that was inserted before and is not
 //!    removed meanwhile is there, but for the rate of false negatives.
 
-use crate::chunks::{Answer, HASHED, Source, answered};
+use crate::chunks::{Answer, Source, answered};
 use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_header};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::filter::methods::inserts::into_ok;
 use crate::filter::methods::{built, inserts, removes, stored, unions};
-use crate::filter::parts::layers::fill_of_all;
+use crate::filter::parts::several::{PASS, fill_of_all, narrow};
 use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
-use crate::filter::types::bloom::{Bloom, BloomBits};
+use crate::filter::types::bloom::Bloom;
 use crate::filter::{Filter, Statistics};
 use crate::geometry::rates;
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 use crate::hash::bytes::mix;
 use crate::kernel::Isa;
-use crate::kernel::plan::AccessPlan;
 use crate::words::bits;
-use crate::words::scratch::Scratch;
 use alloc::format;
 use core::convert::Infallible;
 use core::fmt;
@@ -202,28 +200,16 @@ impl Planned for Tombstone {
 impl Tombstone {
     /// Looks hashes up among the added ones; passes the tombstones of those found to `second`.
     fn look_up(&self, hashes: &[u64], answers: &mut [u64], second: impl Fn(&[u64], &mut [u64])) {
-        let (mut space, mut bitmap) = (Scratch::<HASHED>::default(), Scratch::<{ HASHED / 64 }>::default());
-        for (hashes, found) in hashes.chunks(HASHED).zip(answers.chunks_mut(HASHED / 64)) {
-            self.added.contains_bitmap(hashes, found);
-            let (tombstones, mut count) = (space.first(hashes.len()), 0);
-            for (hashes, found) in hashes.chunks(64).zip(&*found) {
-                AccessPlan::each_one(*found, |i| {
-                    tombstones[count] = tombstone(hashes[i]);
-                    count += 1;
-                });
-            }
-            let both = bitmap.first(count.div_ceil(64));
-            second(&tombstones[..count], both);
-            let mut next = 0;
-            for found in found {
-                AccessPlan::each_one(*found, |i| {
-                    if both[next / 64] >> (next % 64) & 1 == 0 {
-                        *found &= !(1 << i);
-                    }
-                    next += 1;
-                });
-            }
-        }
+        let added = |hashes: &[u64], found: &mut [u64]| self.added.contains_bitmap(hashes, found);
+        narrow(
+            self.added.words.kernels.lookups.isa(),
+            PASS,
+            hashes,
+            answers,
+            tombstone,
+            added,
+            second,
+        );
     }
 }
 
@@ -327,8 +313,7 @@ impl Remove for Tombstone {
 
     fn remove_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let bury = |tombstones: &[u64], answers: &mut [u64]| {
-            let BloomBits { kernels, bits } = &self.removed.words;
-            kernels.insert_hashes(bits, tombstones, answers);
+            self.removed.words.insert_hashes(tombstones, answers);
             bits::acquire();
         };
         answered(source, &mut answer, |hashes, removed| {

@@ -5,6 +5,7 @@ use crate::codec::{BlocksHeader, Decoded, Hashing, Kind, OwnHeader, SNAPSHOT_HEA
 use crate::error::{BuildError, SnapshotError};
 use crate::filter::Filter;
 use crate::filter::parts::lines::{Bloom, LineWords};
+use crate::filter::parts::several;
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -102,7 +103,7 @@ impl<'a, S> Viewed<'a> for BloomView<'a, S> {
         let hasher = hasher(header.hashing)?;
         let words = BloomBytes {
             snapshot: bytes.first(header.len)?,
-            lookups: Lookups::of(layout, Isa::best()),
+            lookups: several::lookups(layout, Isa::best()),
             blocks: NonZeroUsize::new(layout.blocks).expect("a header without blocks is refused"),
         };
         let engine = Bloom {
@@ -189,6 +190,6 @@ impl LineWords for BloomBytes<'_> {
 
     #[inline]
     fn set_kernels(&mut self, layout: Layout, isa: Isa) {
-        self.lookups = Lookups::of(layout, isa);
+        self.lookups = several::lookups(layout, isa);
     }
 }

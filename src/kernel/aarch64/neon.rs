@@ -15,7 +15,7 @@
 
 use crate::geometry::layout::{LINE_WORDS, MOST_BITS};
 use crate::geometry::pattern::{Pattern, product, sector};
-use crate::kernel::dispatch::Probe;
+use crate::kernel::dispatch::{Asked, Probe};
 use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::scalar;
@@ -25,12 +25,24 @@ use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
 #[inline(never)]
-pub(super) unsafe fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
+pub(super) unsafe fn contains<const W: usize, A: Asked, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    probe: &Probe<T>,
+) -> bool {
+    A::hold(lines, hash, probe.hint, |line, hash| {
+        holds::<W, T>(line, hash, &probe.pattern)
+    })
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn holds<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, pattern: &Pattern) -> bool {
     let positions = rotated::<2, 6>(vdupq_n_u64(product(hash)));
     let all = lines.all().as_ptr().cast::<T>();
     // SAFETY: the sector of a hash lies within the lines.
     let bytes = unsafe { selected::<W, T>(all.add(sector::<W>(hash, lines.blocks())), positions) };
-    vgetq_lane_u64::<0>(lacks(bytes, positions, ones(&probe.pattern))) == 0
+    vgetq_lane_u64::<0>(lacks(bytes, positions, ones(pattern))) == 0
 }
 
 #[target_feature(enable = "neon")]

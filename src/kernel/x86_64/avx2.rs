@@ -13,10 +13,10 @@
 use super::loads::{and_four, four, sector_at, selected};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern, product, sector};
-use crate::kernel::dispatch::{Calls, Probe, Vectorized};
+use crate::kernel::dispatch::{Asked, Calls, Probe, Vectorized};
 use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
-use crate::kernel::{scalar, two_lines};
+use crate::kernel::scalar;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::chunks::as_chunks_mut;
 use crate::words::sync::AtomicU64;
@@ -35,14 +35,12 @@ pub(super) unsafe fn holds<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline(never)]
-pub(super) unsafe fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
-    holds::<W, T>(lines, hash, &probe.pattern)
-}
-
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-#[inline(never)]
-pub(super) unsafe fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
-    two_lines::both(lines, hash, probe.hint, |line, hash| {
+pub(super) unsafe fn contains<const W: usize, A: Asked, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    probe: &Probe<T>,
+) -> bool {
+    A::hold(lines, hash, probe.hint, |line, hash| {
         holds::<W, T>(line, hash, &probe.pattern)
     })
 }
@@ -50,45 +48,27 @@ pub(super) unsafe fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, 
 /// Runs `work` with single calls that the compiler inlines here, with `work`: as constants, the
 /// pointers are known.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn with_calls<const W: usize, const TWO: bool, R>(work: impl FnOnce(Calls) -> R) -> R {
+pub(super) unsafe fn with_calls<const W: usize, R>(work: impl FnOnce(Calls) -> R) -> R {
     work(Calls {
-        contains: contains_inlined::<W, TWO>,
-        insert: Some(insert_inlined::<W, TWO>),
+        contains: contains_inlined::<W>,
+        insert: Some(insert_inlined::<W>),
     })
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-unsafe fn contains_inlined<const W: usize, const TWO: bool>(
-    lines: Lines<'_, AtomicU64>,
-    hash: u64,
-    probe: &Probe<AtomicU64>,
-) -> bool {
-    let contains = |line: Lines<'_, AtomicU64>, hash| holds::<W, _>(line, hash, &probe.pattern);
-    if TWO {
-        return two_lines::both(lines, hash, probe.hint, contains);
-    }
-    contains(lines, hash)
+unsafe fn contains_inlined<const W: usize>(lines: Lines<'_, AtomicU64>, hash: u64, probe: &Probe<AtomicU64>) -> bool {
+    holds::<W, _>(lines, hash, &probe.pattern)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-unsafe fn insert_inlined<const W: usize, const TWO: bool>(
-    lines: Lines<'_, AtomicU64>,
-    hash: u64,
-    pattern: &Pattern,
-) -> bool {
-    let insert = |mut line: Lines<'_, AtomicU64>, hash| {
-        if holds::<W, _>(line, hash, pattern) {
-            return false;
-        }
-        let masks = key_masks::<W>(product(hash), pattern);
-        line.set(sector::<W>(hash, line.blocks()), masks)
-    };
-    if TWO {
-        return two_lines::insert(lines, hash, insert);
+unsafe fn insert_inlined<const W: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, pattern: &Pattern) -> bool {
+    if holds::<W, _>(lines, hash, pattern) {
+        return false;
     }
-    insert(lines, hash)
+    let masks = key_masks::<W>(product(hash), pattern);
+    lines.set(sector::<W>(hash, lines.blocks()), masks)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]

@@ -2,13 +2,12 @@
 
 use super::{avx2, loads};
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern, SECOND};
+use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern};
 use crate::kernel::dispatch::Vectorized;
 use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
-use crate::kernel::{scalar, two_lines};
+use crate::kernel::scalar;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
-use crate::words::chunks::as_chunks;
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -251,35 +250,25 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     }
 }
 
-/// [`two_lines::gather`] by these vectors.
+/// [`scalar::pack`] by these vectors.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
-    assert!(hashes.len().div_ceil(64) == found.len() && into.len() >= hashes.len() + two_lines::ROOM);
-    let (groups, rest) = as_chunks::<GROUP, _>(hashes);
-    let mut len = 0;
-    let mut add = |hashes: __m512i, mask: u8| {
-        let mixed = _mm512_xor_si512(hashes, _mm512_srli_epi64::<32>(hashes));
-        let second = _mm512_mullo_epi64(mixed, _mm512_set1_epi64(SECOND as i64));
-        // SAFETY: writes a group after the `len` hashes so far, which are no more than those read.
-        unsafe {
-            let to = into.as_mut_ptr().add(len).cast();
-            _mm512_storeu_si512(to, _mm512_maskz_compress_epi64(mask, second));
-        }
-        len += mask.count_ones() as usize;
-    };
-    for (groups, &found) in groups.chunks(TILE_GROUPS).zip(found) {
-        for (i, group) in groups.iter().enumerate() {
-            add(load(group), (found >> (GROUP * i)) as u8);
+pub(super) fn pack(hashes: &mut [u64], found: &[u64]) -> usize {
+    assert_eq!(hashes.len().div_ceil(64), found.len());
+    let (mut len, all, groups) = (0, hashes.as_mut_ptr(), hashes.len() / GROUP);
+    for (first, &found) in (0..groups).step_by(TILE_GROUPS).zip(found) {
+        for i in 0..TILE_GROUPS.min(groups - first) {
+            let mask = (found >> (GROUP * i)) as u8;
+            // SAFETY: reads a group. Writes one from `len` on, which is no further: over those read.
+            unsafe {
+                let group = _mm512_loadu_si512(all.add(GROUP * (first + i)).cast());
+                _mm512_storeu_si512(all.add(len).cast(), _mm512_maskz_compress_epi64(mask, group));
+            }
+            len += mask.count_ones() as usize;
         }
     }
-    if !rest.is_empty() {
-        let mask = (1 << rest.len()) - 1;
-        // SAFETY: reads the rest alone.
-        let last = unsafe { _mm512_maskz_loadu_epi64(mask, rest.as_ptr().cast()) };
-        add(
-            last,
-            (found[found.len() - 1] >> (GROUP * groups.len() % 64)) as u8 & mask,
-        );
+    for i in GROUP * groups..hashes.len() {
+        hashes[len] = hashes[i];
+        len += (found[i / 64] >> (i % 64) & 1) as usize;
     }
     len
 }

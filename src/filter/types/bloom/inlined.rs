@@ -1,10 +1,12 @@
 //! A loop over single calls, compiled for the CPU: [`ConcurrentBloom::inlined`].
 
+use crate::filter::parts::several::{self, Both};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
-use crate::kernel::Calls;
-use crate::words::bits;
+use crate::kernel::{Asked, Calls};
+use crate::words::bits::{self, Lines};
+use crate::words::sync::AtomicU64;
 
 /// The single calls of a filter within a function that is compiled for this CPU:
 /// [`ConcurrentBloom::inlined`] gives it to a closure.
@@ -19,7 +21,9 @@ use crate::words::bits;
 #[derive(Debug)]
 pub struct Inlined<'a, S> {
     filter: &'a ConcurrentBloom<S>,
+    /// For one line of a key.
     calls: Calls,
+    two_lines: bool,
 }
 
 impl<S> ConcurrentBloom<S> {
@@ -43,7 +47,19 @@ impl<S> ConcurrentBloom<S> {
     #[inline]
     pub fn inlined<R>(&self, work: impl FnOnce(&Inlined<'_, S>) -> R) -> R {
         let kernels = &self.engine.words.kernels;
-        kernels.inlined(|calls| work(&Inlined { filter: self, calls }))
+        let with = |calls, two_lines| {
+            let filter = self;
+            Inlined {
+                filter,
+                calls,
+                two_lines,
+            }
+        };
+        // A copy for each, so that no call asks.
+        match self.engine.words.lines_per_key {
+            1 => kernels.inlined(|calls| work(&with(calls, false))),
+            _ => kernels.inlined(|calls| work(&with(calls, true))),
+        }
     }
 }
 
@@ -61,7 +77,12 @@ impl<S> Inlined<'_, S> {
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
         let words = &self.filter.engine.words;
-        let found = words.kernels.contains_by(self.calls, &words.bits, hash);
+        let (lines, kernels) = (words.bits.shared(), &words.kernels);
+        let line = |line: Lines<'_, AtomicU64>, hash| kernels.contains_by(self.calls, line, hash);
+        let found = match self.two_lines {
+            false => line(lines, hash),
+            true => Both::hold(lines, hash, kernels.lookups.hint(), line),
+        };
         bits::acquire_if(found);
         found
     }
@@ -78,7 +99,12 @@ impl<S> Inlined<'_, S> {
     #[inline(always)]
     pub fn insert_hash(&self, hash: u64) -> bool {
         let words = &self.filter.engine.words;
-        let changed = words.kernels.insert_by(self.calls, &words.bits, hash);
+        let (lines, kernels) = (words.bits.shared(), &words.kernels);
+        let line = |line: Lines<'_, AtomicU64>, hash| kernels.insert_by(self.calls, line, hash);
+        let changed = match self.two_lines {
+            false => line(lines, hash),
+            true => several::insert(lines, hash, line),
+        };
         bits::acquire_if(!changed);
         changed
     }

@@ -38,7 +38,7 @@ impl<S: FilterHasher + Sync> Filter<Bloom, S> {
     }
 
     fn par_insert(&self, source: &(impl Source + Sync)) -> usize {
-        let changed = sorted_insert::par_insert(&self.engine.words.bits, &self.engine.words.kernels, source);
+        let changed = sorted_insert::par_insert(&self.engine.words, source);
         bits::acquire();
         changed
     }

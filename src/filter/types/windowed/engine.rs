@@ -8,7 +8,7 @@ use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Statistics;
 use crate::filter::methods::inserts::into_ok;
-use crate::filter::parts::layers::{contains_any, each_found};
+use crate::filter::parts::several::{contains_any, each_found};
 use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
