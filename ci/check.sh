@@ -30,7 +30,7 @@ echo "== the plan of a batch is asked at the door"
 # src/kernel/plan.rs decides by the length of a batch and the size of a filter, for the crates with
 # filters of other systems too. What is left of lengths: whole groups of vectors, the space for keys
 # of 16 bytes and for a chunk of a growing filter. Below the methods of filters and their traits, a
-# plan is asked for: chunks, since the last one may be short (2), and those of one of two lines (2);
+# plan is asked for: chunks, since the last one may be short (2), and those of two lines (3);
 # lookups before inserts; how keys are hashed; the space of a growing filter.
 few() {
     found=$(grep -rnE "$2" "${@:3}" --include=*.rs | grep -vE "plan\.rs|tests\.rs|: *//|GROUP" || true)

@@ -70,7 +70,7 @@ kernels='
     kernel::x86_64::hash_avx512::siphash13_short  | 1 | zmm vprolq         | vprolq
     kernel::x86_64::hash_avx512::siphash13_slices | 1 | zmm vprolq vmovdqu8 | vprolq
     kernel::x86_64::hash_avx512::hash_blocks      | 2 | zmm vprolq vmovdqu8 | vprolq
-    kernel::x86_64::avx512::gather              | 1 | zmm vpmullq vpcompressq | vpcompressq
+    kernel::x86_64::avx512::pack            | 1 | zmm vpcompressq        | vpcompressq
     kernel::x86_64::avx2::few_flags         | 4 | ymm vpshufb vpsllvd     | vptest
     kernel::x86_64::avx2::few_bitmap        | 4 | ymm vpshufb vpsllvd     | vptest
     kernel::x86_64::avx2::contains_hashes   | 8 | ymm vpmuludq vpshufb    | vmovmskp|prefetch
@@ -78,8 +78,7 @@ kernels='
     kernel::x86_64::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
     kernel::x86_64::hash_avx2::murmur3_short   | 1 | ymm vpmuludq imul     | vpmuludq
     kernel::x86_64::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
-    kernel::x86_64::avx2::contains          | 4 | ymm vpshufb vptest      |
-    kernel::x86_64::avx2::contains_two      | 3 | ymm vpshufb vptest      |
+    kernel::x86_64::avx2::contains          | 7 | ymm vpshufb vptest      |
     kernel::x86_64::avx2::insert            | 4 | ymm vpsllvd lock        |
     kernel::plain::contains         | 4 |                        |
     kernel::plain::insert           | 4 | lock                   |

@@ -18,7 +18,8 @@
 //! A few hashes are looked up one by one, after their lines were prefetched; fewer go by single
 //! calls. The plan of a batch says which (`plan.rs`): a filter asks it once, at the door.
 //!
-//! A key has one line here. `filter/parts/several.rs` calls the kernels for each of a key's two lines.
+//! A key has one line here: keys with two lines are in two filters, the halves of the lines, and
+//! `filter/parts/several.rs` calls the kernels for both.
 //!
 //! A filter keeps its [`Kernels`]. Single lookups are inlined behind a branch on the number of
 //! words (`Inlined`), or called by a pointer. Lowest first:

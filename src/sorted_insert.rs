@@ -208,7 +208,7 @@ pub(crate) fn insert_mut(
     answered(source, &mut answer, |hashes, bitmap| fill(&mut region, hashes, bitmap))
 }
 
-/// Inserts hashes into words that this thread owns: into one line, or into both of the whole filter.
+/// Inserts hashes into words that this thread owns: into one line, or into both of a whole filter.
 fn fill(kernels: &Kernels, lines: usize) -> impl Fn(&mut OwnedRange<'_>, &[u64], &mut [u64]) + Copy {
     move |region, hashes, changed| match lines {
         1 => kernels.fill(region, hashes, changed),

@@ -4,7 +4,7 @@
 
 use super::plan::{AccessPlan, GROUP};
 use crate::geometry::pattern::Pattern;
-use crate::words::bits::{Hint, Lines, Load, OwnedRange};
+use crate::words::bits::{Hint, Lines, OwnedRange};
 use crate::words::sync::AtomicU64;
 
 /// `$function::<W>()` for 1, 2, 4, and 8 words, or with more parameters.
@@ -42,12 +42,7 @@ pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
 /// the tables are compiled for each kind: two calls by pointers take 1.25 times as long (Zen 5).
 pub(crate) trait Asked: 'static {
     /// Whether the lines that it asks hold the hash. There is a hint if they are beyond the caches.
-    fn hold<T: Load>(
-        lines: Lines<'_, T>,
-        hash: u64,
-        hint: Option<Hint>,
-        line: impl Fn(Lines<'_, T>, u64) -> bool,
-    ) -> bool;
+    fn hold<T>(lines: Lines<'_, T>, hash: u64, hint: Option<Hint>, line: impl Fn(Lines<'_, T>, u64) -> bool) -> bool;
 }
 
 /// A key has one line.
@@ -55,12 +50,7 @@ pub(crate) struct One;
 
 impl Asked for One {
     #[inline(always)]
-    fn hold<T: Load>(
-        lines: Lines<'_, T>,
-        hash: u64,
-        _: Option<Hint>,
-        line: impl Fn(Lines<'_, T>, u64) -> bool,
-    ) -> bool {
+    fn hold<T>(lines: Lines<'_, T>, hash: u64, _: Option<Hint>, line: impl Fn(Lines<'_, T>, u64) -> bool) -> bool {
         line(lines, hash)
     }
 }

@@ -144,12 +144,7 @@ pub(crate) struct Both;
 
 impl Asked for Both {
     #[inline(always)]
-    fn hold<T: Load>(
-        lines: Lines<'_, T>,
-        hash: u64,
-        hint: Option<Hint>,
-        line: impl Fn(Lines<'_, T>, u64) -> bool,
-    ) -> bool {
+    fn hold<T>(lines: Lines<'_, T>, hash: u64, hint: Option<Hint>, line: impl Fn(Lines<'_, T>, u64) -> bool) -> bool {
         let [first, other] = lines.halves();
         let in_first = line(first, hash);
         // In the caches the second line takes less than a mispredicted branch, of which there are
