@@ -3,7 +3,7 @@
 //! chunk is asked here, since the last chunk of a batch may have few.
 
 use super::arch;
-use super::dispatch::Calls;
+use super::dispatch::{Asked, Calls};
 use super::plan::Plan;
 use super::scalar::{few_bitmap, one_by_one};
 use super::{CounterChange, CounterKernels, Isa, Kernels, Lookups};
@@ -139,15 +139,15 @@ impl Kernels {
         unsafe { arch::single_insert(self.lookups.row)(lines, hash, &self.lookups.probe.pattern) }
     }
 
-    /// Runs `work` with single calls in one line, in a function that is compiled for this CPU.
+    /// Runs `work` with single calls in the lines that are asked, in a function that is compiled for this CPU.
     #[inline]
-    pub(crate) fn inlined<R>(&self, work: impl FnOnce(Calls) -> R) -> R {
+    pub(crate) fn inlined<A: Asked, R>(&self, work: impl FnOnce(Calls) -> R) -> R {
         let lookups = &self.lookups;
         let by_pointers = Calls {
-            contains: lookups.probe.contains,
+            contains: lookups.called,
             insert: None,
         };
-        arch::inlined_calls(lookups.isa.level(), lookups.probe.pattern.words, by_pointers, work)
+        arch::inlined_calls::<A, _>(lookups.isa.level(), lookups.probe.pattern.words, by_pointers, work)
     }
 
     #[inline(always)]
@@ -156,13 +156,13 @@ impl Kernels {
         unsafe { (calls.contains)(lines, hash, &self.lookups.probe) }
     }
 
+    /// `None` if no insert is inlined.
     #[inline(always)]
-    pub(crate) fn insert_by(&self, calls: Calls, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
-        match calls.insert {
-            // SAFETY: as in `contains_by`.
-            Some(insert) => unsafe { insert(lines, hash, &self.lookups.probe.pattern) },
-            None => self.insert(lines, hash),
-        }
+    pub(crate) fn insert_by(&self, calls: Calls, lines: Lines<'_, AtomicU64>, hash: u64) -> Option<bool> {
+        // SAFETY: as in `contains_by`.
+        calls
+            .insert
+            .map(|insert| unsafe { insert(lines, hash, &self.lookups.probe.pattern) })
     }
 
     /// Whether each hash's insert changed the filter, for a few.

@@ -43,6 +43,9 @@ pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
 pub(crate) trait Asked: 'static {
     /// Whether the lines that it asks hold the hash. There is a hint if they are beyond the caches.
     fn hold<T>(lines: Lines<'_, T>, hash: u64, hint: Option<Hint>, line: impl Fn(Lines<'_, T>, u64) -> bool) -> bool;
+
+    /// Inserts the hash into each of them; returns whether that changed one.
+    fn insert(lines: Lines<'_, AtomicU64>, hash: u64, line: impl Fn(Lines<'_, AtomicU64>, u64) -> bool) -> bool;
 }
 
 /// A key has one line.
@@ -51,6 +54,11 @@ pub(crate) struct One;
 impl Asked for One {
     #[inline(always)]
     fn hold<T>(lines: Lines<'_, T>, hash: u64, _: Option<Hint>, line: impl Fn(Lines<'_, T>, u64) -> bool) -> bool {
+        line(lines, hash)
+    }
+
+    #[inline(always)]
+    fn insert(lines: Lines<'_, AtomicU64>, hash: u64, line: impl Fn(Lines<'_, AtomicU64>, u64) -> bool) -> bool {
         line(lines, hash)
     }
 }
@@ -74,7 +82,7 @@ impl<T> Clone for Probe<T> {
 
 impl<T> Copy for Probe<T> {}
 
-/// The single calls within a loop that is compiled for this CPU.
+/// The single calls within a loop that is compiled for this CPU, for a key with all its lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calls {
     pub(super) contains: Contains<AtomicU64>,

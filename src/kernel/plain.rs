@@ -46,7 +46,7 @@ pub(super) const fn inserts<const W: usize>() -> BatchInserts {
 /// Runs `work` with single calls by pointers.
 #[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
 #[inline]
-pub(super) fn inlined_calls<L, R>(_: L, _: usize, by_pointers: Calls, work: impl FnOnce(Calls) -> R) -> R {
+pub(super) fn inlined_calls<A, R>(_: impl Copy, _: usize, by_pointers: Calls, work: impl FnOnce(Calls) -> R) -> R {
     work(by_pointers)
 }
 

@@ -95,17 +95,22 @@ pub(super) fn inlined(level: Level, words: usize) -> Inlined {
 
 /// Runs `work` with single calls in a function of the level, where they are inlined.
 #[inline]
-pub(super) fn inlined_calls<R>(level: Level, words: usize, by_pointers: Calls, work: impl FnOnce(Calls) -> R) -> R {
+pub(super) fn inlined_calls<A: Asked, R>(
+    level: Level,
+    words: usize,
+    by_pointers: Calls,
+    work: impl FnOnce(Calls) -> R,
+) -> R {
     if level == Level::Plain {
         return work(by_pointers);
     }
     // SAFETY: the level proves that the CPU has AVX2.
     unsafe {
         match words {
-            1 => avx2::with_calls::<1, _>(work),
-            2 => avx2::with_calls::<2, _>(work),
-            4 => avx2::with_calls::<4, _>(work),
-            _ => avx2::with_calls::<8, _>(work),
+            1 => avx2::with_calls::<1, A, _>(work),
+            2 => avx2::with_calls::<2, A, _>(work),
+            4 => avx2::with_calls::<4, A, _>(work),
+            _ => avx2::with_calls::<8, A, _>(work),
         }
     }
 }

@@ -154,6 +154,16 @@ impl Asked for Both {
         }
         in_first && line(other, second(hash))
     }
+
+    #[inline(always)]
+    fn insert(lines: Lines<'_, AtomicU64>, hash: u64, line: impl Fn(Lines<'_, AtomicU64>, u64) -> bool) -> bool {
+        let [first, other] = lines.halves();
+        // No load of the second line begins during the locked operations of the first, but a hint
+        // does. (To be read: a known key must not take the line from other threads.)
+        prefetch_seconds(other, &[hash], Hint::L1);
+        let changed = line(first, hash);
+        line(other, second(hash)) | changed
+    }
 }
 
 /// The lookups for `layout` by `isa`.
@@ -205,24 +215,13 @@ fn prefetch_seconds<T>(other: Lines<'_, T>, hashes: &[u64], hint: Hint) {
     }
 }
 
-/// Inserts the hash by `line`, the insert into one line; returns whether that changed one of them.
-#[inline(always)]
-pub(crate) fn insert(lines: Lines<'_, AtomicU64>, hash: u64, line: impl Fn(Lines<'_, AtomicU64>, u64) -> bool) -> bool {
-    let [first, other] = lines.halves();
-    // No load of the second line begins during the locked operations of the first, but a hint does.
-    // (To be read: a known key must not take the line from other threads.)
-    prefetch_seconds(other, &[hash], Hint::L1);
-    let changed = line(first, hash);
-    line(other, second(hash)) | changed
-}
-
-/// [`insert`] by calls.
+/// Inserts the hash into both lines, by calls; returns whether that changed one of them.
 #[inline(never)]
 pub(crate) fn insert_called(kernels: &Kernels, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
-    insert(lines, hash, |line, hash| kernels.insert_missing(line, hash))
+    Both::insert(lines, hash, |line, hash| kernels.insert_missing(line, hash))
 }
 
-/// [`insert`] of every hash, as a bitmap.
+/// Whether each hash's insert changed one of its lines, as a bitmap.
 pub(crate) fn insert_hashes(kernels: &Kernels, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
     let [first, other] = lines.halves();
     if kernels.lookups.hint().is_some() && kernels.ladder.plan(hashes.len()).is_few() {

@@ -48,27 +48,35 @@ pub(super) unsafe fn contains<const W: usize, A: Asked, T: Load>(
 /// Runs `work` with single calls that the compiler inlines here, with `work`: as constants, the
 /// pointers are known.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn with_calls<const W: usize, R>(work: impl FnOnce(Calls) -> R) -> R {
+pub(super) unsafe fn with_calls<const W: usize, A: Asked, R>(work: impl FnOnce(Calls) -> R) -> R {
     work(Calls {
-        contains: contains_inlined::<W>,
-        insert: Some(insert_inlined::<W>),
+        contains: contains_inlined::<W, A>,
+        insert: Some(insert_inlined::<W, A>),
     })
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-unsafe fn contains_inlined<const W: usize>(lines: Lines<'_, AtomicU64>, hash: u64, probe: &Probe<AtomicU64>) -> bool {
-    holds::<W, _>(lines, hash, &probe.pattern)
+unsafe fn contains_inlined<const W: usize, A: Asked>(
+    lines: Lines<'_, AtomicU64>,
+    hash: u64,
+    probe: &Probe<AtomicU64>,
+) -> bool {
+    A::hold(lines, hash, probe.hint, |line, hash| {
+        holds::<W, _>(line, hash, &probe.pattern)
+    })
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-unsafe fn insert_inlined<const W: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, pattern: &Pattern) -> bool {
-    if holds::<W, _>(lines, hash, pattern) {
-        return false;
-    }
-    let masks = key_masks::<W>(product(hash), pattern);
-    lines.set(sector::<W>(hash, lines.blocks()), masks)
+unsafe fn insert_inlined<const W: usize, A: Asked>(lines: Lines<'_, AtomicU64>, hash: u64, pattern: &Pattern) -> bool {
+    A::insert(lines, hash, |mut line, hash| {
+        if holds::<W, _>(line, hash, pattern) {
+            return false;
+        }
+        let masks = key_masks::<W>(product(hash), pattern);
+        line.set(sector::<W>(hash, line.blocks()), masks)
+    })
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]

@@ -1,12 +1,11 @@
 //! A loop over single calls, compiled for the CPU: [`ConcurrentBloom::inlined`].
 
-use crate::filter::parts::several::{self, Both};
+use crate::filter::parts::several::Both;
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
-use crate::kernel::{Asked, Calls};
-use crate::words::bits::{self, Lines};
-use crate::words::sync::AtomicU64;
+use crate::kernel::{Calls, One};
+use crate::words::bits;
 
 /// The single calls of a filter within a function that is compiled for this CPU:
 /// [`ConcurrentBloom::inlined`] gives it to a closure.
@@ -21,9 +20,7 @@ use crate::words::sync::AtomicU64;
 #[derive(Debug)]
 pub struct Inlined<'a, S> {
     filter: &'a ConcurrentBloom<S>,
-    /// For one line of a key.
     calls: Calls,
-    two_lines: bool,
 }
 
 impl<S> ConcurrentBloom<S> {
@@ -46,19 +43,11 @@ impl<S> ConcurrentBloom<S> {
     /// ```
     #[inline]
     pub fn inlined<R>(&self, work: impl FnOnce(&Inlined<'_, S>) -> R) -> R {
-        let kernels = &self.engine.words.kernels;
-        let with = |calls, two_lines| {
-            let filter = self;
-            Inlined {
-                filter,
-                calls,
-                two_lines,
-            }
-        };
-        // A copy for each, so that no call asks.
-        match self.engine.words.lines_per_key {
-            1 => kernels.inlined(|calls| work(&with(calls, false))),
-            _ => kernels.inlined(|calls| work(&with(calls, true))),
+        let words = &self.engine.words;
+        let work = |calls| work(&Inlined { filter: self, calls });
+        match words.lines_per_key {
+            1 => words.kernels.inlined::<One, _>(work),
+            _ => words.kernels.inlined::<Both, _>(work),
         }
     }
 }
@@ -77,12 +66,7 @@ impl<S> Inlined<'_, S> {
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
         let words = &self.filter.engine.words;
-        let (lines, kernels) = (words.bits.shared(), &words.kernels);
-        let line = |line: Lines<'_, AtomicU64>, hash| kernels.contains_by(self.calls, line, hash);
-        let found = match self.two_lines {
-            false => line(lines, hash),
-            true => Both::hold(lines, hash, kernels.lookups.hint(), line),
-        };
+        let found = words.kernels.contains_by(self.calls, words.bits.shared(), hash);
         bits::acquire_if(found);
         found
     }
@@ -99,12 +83,8 @@ impl<S> Inlined<'_, S> {
     #[inline(always)]
     pub fn insert_hash(&self, hash: u64) -> bool {
         let words = &self.filter.engine.words;
-        let (lines, kernels) = (words.bits.shared(), &words.kernels);
-        let line = |line: Lines<'_, AtomicU64>, hash| kernels.insert_by(self.calls, line, hash);
-        let changed = match self.two_lines {
-            false => line(lines, hash),
-            true => several::insert(lines, hash, line),
-        };
+        let by_call = words.kernels.insert_by(self.calls, words.bits.shared(), hash);
+        let changed = by_call.unwrap_or_else(|| words.insert(hash));
         bits::acquire_if(!changed);
         changed
     }
