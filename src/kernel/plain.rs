@@ -45,6 +45,7 @@ pub(super) const fn inserts<const W: usize>() -> BatchInserts {
 
 /// Runs `work` with single calls by pointers.
 #[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
+#[expect(clippy::extra_unused_type_parameters, reason = "its twin has functions for them")]
 #[inline]
 pub(super) fn inlined_calls<A, R>(_: impl Copy, _: usize, by_pointers: Calls, work: impl FnOnce(Calls) -> R) -> R {
     work(by_pointers)
