@@ -10,6 +10,3 @@ pub(crate) mod memory;
 pub(crate) mod once;
 pub(crate) mod scratch;
 pub(crate) mod sync;
-
-/// The name by which the kernels import it.
-pub(crate) use arrays as chunks;

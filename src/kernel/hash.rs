@@ -8,7 +8,7 @@ use super::arch;
 pub(crate) use super::dispatch::HashKernels;
 use super::isa::Isa;
 pub(crate) use super::plan::{GROUP, TILE};
-use crate::words::chunks::as_chunks;
+use crate::words::arrays::as_chunks;
 use core::mem::MaybeUninit;
 use core::slice;
 

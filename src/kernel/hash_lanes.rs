@@ -19,7 +19,7 @@
 use crate::hash::murmur3::{self, C1, C2, FMIX};
 use crate::hash::siphash;
 use crate::kernel::plan::GROUP;
-use crate::words::chunks::{as_chunks, as_chunks_mut};
+use crate::words::arrays::{as_chunks, as_chunks_mut};
 use core::arch::asm;
 
 /// Numbers of 64 bits, one for each key, in one vector or several.

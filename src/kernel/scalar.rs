@@ -10,8 +10,8 @@
 use super::dispatch::Probe;
 use super::plan::AccessPlan;
 use crate::geometry::pattern::{Pattern, block, masks, position, product, sector};
+use crate::words::arrays::as_chunks_mut;
 use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable};
-use crate::words::chunks::as_chunks_mut;
 use crate::words::counters::{self, Counters};
 
 #[inline(always)]
