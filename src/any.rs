@@ -1,13 +1,14 @@
 //! [`AnyFilter`]: a filter of any type with any hasher, as a snapshot brings it. Bytes flow in, and
 //! the filter that they name flows out.
 
+use crate::answers::{Absent, Answers, Bitmap, Place};
 use crate::bitmap::ConcurrentBitmap;
-use crate::chunks::{HASHED, HashedKeys, Source};
-use crate::codec::{Decoded, Input, Kind, SnapshotHeader, from_slice, given};
+use crate::chunks::Source;
+use crate::codec::{Decoded, Input, Kind, Out, Snapshot, SnapshotHeader, from_slice, given};
 #[cfg(feature = "std")]
 use crate::codec::{SNAPSHOT_HEADER, from_reader};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, SnapshotError, SnapshotErrorKind};
-use crate::filter::traits::{Insert, Stored};
+use crate::filter::traits::{Insert, Loaded, Stored};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::filter::types::counting::CountingBloom;
 use crate::filter::types::cuckoo::CuckooFilter;
@@ -19,8 +20,9 @@ use crate::filter::types::tombstone::TombstoneBloom;
 use crate::filter::types::windowed::WindowedBloom;
 use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
-use crate::hash::{AnyHasher, BuiltinHasher, KeyHasher, assert_same_length};
+use crate::hash::{AnyHasher, BuiltinHasher, KeyHasher, Murmur3};
 use crate::kernel::Isa;
+use crate::key::{Hashed, Key};
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -38,7 +40,7 @@ use core::fmt;
 /// let written = builder.hasher(FastHash::default()).build()?;
 /// written.insert("a")?;
 ///
-/// let (filter, _) = AnyFilter::from_bytes(&written.to_bytes())?;
+/// let (filter, _) = AnyFilter::from_bytes(&written.snapshot().to_vec())?;
 /// assert!(filter.contains("a")? && !filter.contains("b")?);
 /// if let AnyFilter::Cuckoo(cuckoo) = &filter {
 ///     assert_eq!(cuckoo.len(), 1);
@@ -109,21 +111,21 @@ macro_rules! each {
 ///
 /// ```
 /// use lanebloom::codec::Kind;
-/// use lanebloom::{AnyFilter, ConcurrentBloom, ScalableBloom, SipHash13};
+/// use lanebloom::{AnyFilter, ConcurrentBloom, Hashed, ScalableBloom, SipHash13};
 ///
 /// let hasher = SipHash13::random();
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
 /// let secret = builder.hasher(hasher).build()?;
 /// secret.insert("a");
-/// let mut bytes = ScalableBloom::with_capacity(1000, 0.01)?.to_bytes();
-/// bytes.extend(secret.to_bytes());
+/// let mut bytes = ScalableBloom::with_capacity(1000, 0.01)?.snapshot().to_vec();
+/// bytes.extend(secret.snapshot().to_vec());
 ///
 /// let (first, rest) = AnyFilter::from_bytes(&bytes)?;
 /// assert_eq!((first.kind(), first.contains("a")), (Kind::Scalable, Ok(false)));
 /// // Without the key of its hasher, by hash only.
 /// let (second, _) = AnyFilter::from_bytes(rest)?;
 /// assert!(second.contains("a").is_err());
-/// assert!(second.contains_hash(secret.hash("a")));
+/// assert!(second.contains(&Hashed(secret.hash("a")))?);
 /// let (second, _) = AnyFilter::from_bytes_with(rest, hasher)?;
 /// assert_eq!(second.contains("a"), Ok(true));
 /// assert!(AnyFilter::from_bytes_with(rest, SipHash13::random()).is_err());
@@ -204,15 +206,15 @@ impl AnyFilter {
         // A bitmap has none.
         let hasher = hasher.or(header.any_hasher()).unwrap_or(AnyHasher::Prehashed);
         match header.kind {
-            Kind::Bloom => Stored::decode(input, limit, given(hasher)).map(Self::Bloom),
-            Kind::Scalable => Stored::decode(input, limit, given(hasher)).map(Self::Scalable),
+            Kind::Bloom => Loaded::decode(input, limit, given(hasher)).map(Self::Bloom),
+            Kind::Scalable => Loaded::decode(input, limit, given(hasher)).map(Self::Scalable),
             #[cfg(feature = "std")]
-            Kind::Windowed => Stored::decode(input, limit, given(hasher)).map(Self::Windowed),
-            Kind::Counting => Stored::decode(input, limit, given(hasher)).map(Self::Counting),
-            Kind::Tombstone => Stored::decode(input, limit, given(hasher)).map(Self::Tombstone),
-            Kind::Cuckoo => Stored::decode(input, limit, given(hasher)).map(Self::Cuckoo),
-            Kind::DLeft => Stored::decode(input, limit, given(hasher)).map(Self::DLeft),
-            Kind::Static => Stored::decode(input, limit, given(hasher)).map(Self::Static),
+            Kind::Windowed => Loaded::decode(input, limit, given(hasher)).map(Self::Windowed),
+            Kind::Counting => Loaded::decode(input, limit, given(hasher)).map(Self::Counting),
+            Kind::Tombstone => Loaded::decode(input, limit, given(hasher)).map(Self::Tombstone),
+            Kind::Cuckoo => Loaded::decode(input, limit, given(hasher)).map(Self::Cuckoo),
+            Kind::DLeft => Loaded::decode(input, limit, given(hasher)).map(Self::DLeft),
+            Kind::Static => Loaded::decode(input, limit, given(hasher)).map(Self::Static),
             Kind::Bitmap => ConcurrentBitmap::decode(input, limit).map(Self::Bitmap),
             kind => Err(SnapshotErrorKind::Incompatible(format!(
                 "the snapshot is a {kind}, which an AnyFilter does not hold"
@@ -228,7 +230,7 @@ impl AnyFilter {
 ///
 /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// filter.insert("a");
-/// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+/// let (any, _) = AnyFilter::from_bytes(&filter.snapshot().to_vec())?;
 /// assert_eq!(any.hash("a"), Ok(filter.hash("a")));
 /// assert_eq!((any.contains("a"), any.contains("b")), (Ok(true), Ok(false)));
 /// let mut found = [false; 2];
@@ -236,17 +238,23 @@ impl AnyFilter {
 /// assert_eq!(found, [true, false]);
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-/// let bytes = builder.hasher(Prehashed).build()?.to_bytes();
+/// let bytes = builder.hasher(Prehashed).build()?.snapshot().to_vec();
 /// let error = AnyFilter::from_bytes(&bytes)?.0.contains("a").unwrap_err();
 /// let text = "the filter takes hashes, not keys: its hasher is Prehashed";
 /// assert_eq!(error.to_string(), text);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl AnyFilter {
-    /// The hasher of the keys.
+    /// The hasher of the keys, if they are to be hashed.
     #[inline]
-    fn key_hasher(&self) -> Result<&BuiltinHasher, IncompatibleError> {
-        self.hasher().and_then(AnyHasher::builtin).ok_or_else(|| self.no_keys())
+    fn hasher_of<K: Key<BuiltinHasher> + ?Sized>(&self) -> Result<&BuiltinHasher, IncompatibleError> {
+        // A hash is not hashed: any will do.
+        const ANY: &BuiltinHasher = &BuiltinHasher::Murmur3(Murmur3::with_seed(0));
+        match self.hasher().and_then(AnyHasher::builtin) {
+            Some(hasher) => Ok(hasher),
+            None if K::IS_HASH => Ok(ANY),
+            None => Err(self.no_keys()),
+        }
     }
 
     #[cold]
@@ -266,142 +274,104 @@ impl AnyFilter {
     /// # Errors
     ///
     /// Fails if the filter hashes no keys: [see above](Self#hashers). So do all methods that take
-    /// keys.
+    /// keys, unless the keys are [`Hashed`].
     #[inline]
     pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> Result<u64, IncompatibleError> {
-        Ok(self.key_hasher()?.hash_key(key))
+        Ok(self.hasher_of::<K>()?.hash_key(key))
     }
 
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive. A
+    /// bitmap's keys are its positions, as [`Hashed`].
     #[inline]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> Result<bool, IncompatibleError> {
-        Ok(self.contains_hash(self.hash(key)?))
+    pub fn contains<K: Key<BuiltinHasher> + ?Sized>(&self, key: &K) -> Result<bool, IncompatibleError> {
+        let hash = key.hash_by(self.hasher_of::<K>()?);
+        Ok(each!(self, filter => filter.contains(&Hashed(hash)), bits => bits.contains(hash)))
     }
 
-    /// Writes whether each key may be in the filter to the same place of `out`. Panics if the
-    /// lengths differ.
-    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) -> Result<(), IncompatibleError> {
-        assert_same_length(keys.len(), out.len());
-        let (hasher, isa) = (self.key_hasher()?, Isa::best());
-        HashedKeys { hasher, isa, keys }.for_each_chunk(HASHED, |start, hashes| {
-            self.contains_hashes(hashes, &mut out[start..][..hashes.len()]);
+    /// Passes on whether each key may be in the filter. [`Answers`] has the places for `out`.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer keys.
+    pub fn contains_batch<K: Key<BuiltinHasher>>(
+        &self,
+        keys: &[K],
+        mut out: impl Answers,
+    ) -> Result<(), IncompatibleError> {
+        let source = K::source(keys, self.hasher_of::<K>()?, Isa::best());
+        let mut place = out.place(keys.len());
+        source.for_each_chunk(usize::MAX, |start, hashes| match &mut place {
+            Place::Flags(out) => self.look_up(hashes, &mut out[start..][..hashes.len()]),
+            Place::Bitmap(out) => {
+                let out = &mut out[start / 64..][..hashes.len().div_ceil(64)];
+                self.look_up(hashes, Bitmap(out));
+            }
+            Place::Absent(absent) => self.look_up(hashes, Absent(|i| absent(start + i))),
+            Place::Nowhere => {}
         });
         Ok(())
     }
-}
 
-/// Lookups by hash, which need no hasher.
-///
-/// ```
-/// use lanebloom::{AnyFilter, ConcurrentBitmap, CuckooFilter};
-///
-/// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
-/// filter.insert("a")?;
-/// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-/// let hashes = ["a", "b"].map(|key| filter.hash(key));
-/// assert!(any.contains_hash(hashes[0]) && !any.contains_hash(hashes[1]));
-/// let (mut found, mut bitmap) = ([false; 2], [0]);
-/// any.contains_hashes(&hashes, &mut found);
-/// any.contains_hashes_bitmap(&hashes, &mut bitmap);
-/// assert_eq!((found, bitmap), ([true, false], [0b01]));
-///
-/// let set = ConcurrentBitmap::new(1000)?;
-/// set.insert(17)?;
-/// let (any, _) = AnyFilter::from_bytes(&set.to_bytes())?;
-/// assert!(any.contains_hash(17) && !any.contains_hash(u64::MAX));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl AnyFilter {
-    /// [`contains`](Self::contains) by hash. For a bitmap, the hash is the position.
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        each!(self, filter => filter.contains_hash(hash), bits => bits.contains(hash))
-    }
-
-    /// [`contains_batch`](Self::contains_batch) by hash. Panics if the lengths differ.
-    #[inline]
-    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        each!(self, filter => filter.contains_hashes(hashes, out), bits => bits.contains_batch(hashes, out));
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) as a bitmap: bit `i % 64` of `out[i / 64]` is for
-    /// hash `i`. The bits after the last hash become 0. Panics if `out` does not have a word for
-    /// every 64 hashes.
-    #[inline]
-    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
-        each!(
-            self,
-            filter => filter.contains_hashes_bitmap(hashes, out),
-            bits => bits.contains_batch_bitmap(hashes, out)
-        );
+    fn look_up(&self, hashes: &[u64], out: impl Answers) {
+        let keys = Hashed::slice(hashes);
+        each!(self, filter => filter.contains_batch(keys, out), bits => bits.contains_batch(hashes, out));
     }
 }
 
-/// Inserts. They return and fail as those of [`Insert`](crate::traits::Insert), for a key that is
-/// not hashed, for a position that is not below a bitmap's bound, and for a filter that does not
-/// change.
+/// Inserts. They fail for a key that is not hashed, for a position that is not below a bitmap's
+/// bound, for a filter that does not change, and if the filter is full.
 ///
 /// ```
-/// use lanebloom::{AnyFilter, ConcurrentBitmap, ConcurrentBloom};
+/// use lanebloom::{AnyFilter, ConcurrentBitmap, ConcurrentBloom, Hashed};
 ///
-/// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+/// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.snapshot().to_vec();
 /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
 /// assert_eq!(filter.insert_batch(&["a", "b", "a"]), Ok(2));
-/// assert_eq!(filter.insert_hashes(&[1, 2 << 60, 1]), Ok(2));
-/// assert!(filter.contains("b")? && filter.contains_hash(2 << 60));
+/// assert_eq!(filter.insert_batch(Hashed::slice(&[1, 2 << 60, 1])), Ok(2));
+/// assert!(filter.contains("b")? && filter.contains(&Hashed(2 << 60))?);
 ///
-/// let bytes = ConcurrentBitmap::new(100)?.to_bytes();
+/// let bytes = ConcurrentBitmap::new(100)?.snapshot().to_vec();
 /// let (set, _) = AnyFilter::from_bytes(&bytes)?;
-/// assert_eq!([17, 17].map(|one| set.insert_hash(one)), [Ok(true), Ok(false)]);
-/// assert!(set.contains_hash(17) && set.insert_hash(100).is_err());
+/// assert_eq!([17, 17].map(|one| set.insert(&Hashed(one))), [Ok(true), Ok(false)]);
+/// assert!(set.contains(&Hashed(17))? && set.insert(&Hashed(100)).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl AnyFilter {
-    /// Inserts every key, in order; returns how many of them changed the filter.
-    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, InsertError> {
-        fn insert<E: Insert, S, K: Funnel>(
-            filter: &Filter<E, S>,
-            hasher: &BuiltinHasher,
-            keys: &[K],
-        ) -> Result<usize, E::Error> {
-            let isa = filter.isa;
-            filter.engine.insert_source(&HashedKeys { hasher, isa, keys })
-        }
-        let hasher = self.key_hasher().map_err(not_taken)?;
-        each!(
-            self,
-            filter => Ok(insert(filter, hasher, keys)?),
-            _filter => takes_none(keys.len()),
-            _bits => unreachable!("it has no hasher")
-        )
-    }
-
-    /// Inserts a key by hash; returns whether that changed the filter. For a bitmap, the hash is
-    /// the position.
+    /// Inserts `key`; returns whether this changed the filter.
     #[inline]
-    pub fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
+    pub fn insert<K: Key<BuiltinHasher> + ?Sized>(&self, key: &K) -> Result<bool, InsertError> {
+        let hash = key.hash_by(self.hasher_of::<K>().map_err(not_taken)?);
         each!(
             self,
-            filter => Ok(Insert::insert_hash(filter, hash)?),
+            filter => Ok(filter.try_insert(&Hashed(hash))?),
             _filter => takes_none(1).map(|_| false),
             bits => bits.insert(hash).map_err(not_taken)
         )
     }
 
-    /// [`insert_batch`](Self::insert_batch) by hash.
-    #[inline]
-    pub fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
+    /// Inserts every key in order, up to one that is refused; returns how many inserts changed the
+    /// filter. An error says how many keys were [inserted](crate::InsertError::inserted) before.
+    pub fn insert_batch<K: Key<BuiltinHasher>>(&self, keys: &[K]) -> Result<usize, InsertError> {
+        fn insert<E: Insert, S>(filter: &Filter<E, S>, source: &impl Source) -> Result<usize, E::Error> {
+            filter.engine.insert_source(source)
+        }
+        let hasher = self.hasher_of::<K>().map_err(not_taken)?;
+        let source = K::source(keys, hasher, Isa::best());
         each!(
             self,
-            filter => Ok(Insert::insert_hashes(filter, hashes)?),
-            _filter => takes_none(hashes.len()),
-            bits => bits.insert_batch(hashes).map_err(not_taken)
+            filter => Ok(insert(filter, &source)?),
+            _filter => takes_none(keys.len()),
+            bits => match K::hashes(keys) {
+                Some(positions) => bits.insert_batch(positions).map_err(not_taken),
+                None => {
+                    let positions: Vec<u64> = keys.iter().map(|key| key.hash_by(hasher)).collect();
+                    bits.insert_batch(&positions).map_err(not_taken)
+                }
+            }
         )
     }
 }
 
-/// The answer of a filter that does not change.
 #[cold]
 fn takes_none(keys: usize) -> Result<usize, InsertError> {
     match keys {
@@ -435,13 +405,13 @@ impl AnyFilter {
     /// use lanebloom::{AnyFilter, ConcurrentBloom, ScalableBloom};
     ///
     /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// let (all, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// let (all, _) = AnyFilter::from_bytes(&filter.snapshot().to_vec())?;
     /// filter.insert("a");
-    /// let (part, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// let (part, _) = AnyFilter::from_bytes(&filter.snapshot().to_vec())?;
     /// assert_eq!(all.union_from(&part), Ok(true));
     /// assert_eq!(all.contains("a"), Ok(true));
     ///
-    /// let bytes = ScalableBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// let bytes = ScalableBloom::with_capacity(1000, 0.01)?.snapshot().to_vec();
     /// let (other, _) = AnyFilter::from_bytes(&bytes)?;
     /// let error = all.union_from(&other).unwrap_err().to_string();
     /// assert!(error.ends_with("a ScalableBloom there, a ConcurrentBloom here"));
@@ -485,16 +455,16 @@ impl AnyFilter {
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
 /// let filter = builder.hasher(FastHash::with_seed(7)).build()?;
 /// filter.insert("a");
-/// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+/// let (any, _) = AnyFilter::from_bytes(&filter.snapshot().to_vec())?;
 /// assert_eq!((any.kind(), any.expected_keys()), (Kind::Bloom, 1000));
 /// assert_eq!(any.hasher(), Some(&FastHash::with_seed(7).into()));
 /// assert_eq!(any.memory_bytes(), filter.memory_bytes());
 /// assert_eq!(any.false_positive_rate(), filter.false_positive_rate());
 /// assert_eq!(any.false_positive_rate_at(9), filter.false_positive_rate_at(9));
 /// assert_eq!((any.statistics(), any.statistics().len), (filter.statistics(), 1));
-/// assert!(!any.is_overfull());
+/// assert!(!any.statistics().is_overfull);
 /// any.insert_batch(&Vec::from_iter(0..2000u32))?;
-/// assert!(any.is_overfull());
+/// assert!(any.statistics().is_overfull);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl AnyFilter {
@@ -560,13 +530,6 @@ impl AnyFilter {
             Statistics::new(len as f64 / bits.bound().max(1) as f64, len as usize, 0.0)
         })
     }
-
-    /// Whether the rate now is above the one at the expected keys, beyond what chance explains.
-    #[inline]
-    #[must_use]
-    pub fn is_overfull(&self) -> bool {
-        each!(self, filter => filter.is_overfull(), _bits => false)
-    }
 }
 
 /// Copies and snapshots.
@@ -576,11 +539,11 @@ impl AnyFilter {
 /// use std::hash::RandomState;
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-/// let bytes = builder.hasher(RandomState::new()).build()?.to_bytes();
+/// let bytes = builder.hasher(RandomState::new()).build()?.snapshot().to_vec();
 /// let (any, _) = AnyFilter::from_bytes(&bytes)?;
 /// let mut stream = Vec::new();
-/// any.try_clone()?.write_to(&mut stream)?;
-/// assert!(any.to_bytes() == bytes && stream == bytes);
+/// any.try_clone()?.snapshot().write_to(&mut stream)?;
+/// assert!(any.snapshot().to_vec() == bytes && stream == bytes);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl AnyFilter {
@@ -602,26 +565,32 @@ impl AnyFilter {
         })
     }
 
-    /// The filter as bytes that [`from_bytes`](Self::from_bytes) and the type's own read. They name
-    /// the hasher, an unknown one too.
+    /// The content, to be written as bytes: to a vector, a writer, a file.
     #[inline]
     #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        each!(self, filter => filter.to_bytes(), bits => bits.to_bytes())
-    }
-
-    /// [`to_bytes`](Self::to_bytes) to a writer, which need not be buffered. It does not flush.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the writer fails, or with kind `OutOfMemory` if a copy cannot be allocated.
-    #[cfg(feature = "std")]
-    pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
-        each!(self, filter => filter.write_to(writer), bits => bits.write_to(writer))
+    pub fn snapshot(&self) -> Snapshot<'_, Self> {
+        Snapshot(self)
     }
 }
 
 /// A summary; it reads the whole filter.
+impl Stored for AnyFilter {
+    type Size = ();
+
+    fn encoded_bytes(&self) -> usize {
+        each!(self, filter => filter.encoded_bytes(), bits => bits.encoded_bytes())
+    }
+
+    fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
+        each!(self, filter => filter.encode(out), bits => bits.encode(out))
+    }
+
+    #[cfg(feature = "std")]
+    fn encode_unheld<O: Out<Error = std::io::Error>>(&self, out: &mut O) -> std::io::Result<()> {
+        each!(self, filter => filter.encode_unheld(out), bits => bits.encode_unheld(out))
+    }
+}
+
 impl fmt::Debug for AnyFilter {
     #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -94,7 +94,7 @@
 //!   ([`contains`](Bank::contains)) reads a line for each of the key's bits, where a
 //!   `ConcurrentBloom` reads one line.
 //! - **Filters of very different sizes.** All columns have the size of one layout. A larger filter
-//!   [folds](ConcurrentBloom::fold) if its blocks are a multiple of the bank's, and then has a
+//!   [folds](crate::Exclusive::fold) if its blocks are a multiple of the bank's, and then has a
 //!   higher rate. Use a bank for each size.
 //! - **Filters that are filled key by key.** An [`insert`](FilterBank::insert) writes a line for
 //!   each bit of the key. Fill a `ConcurrentBloom` and [`push`](FilterBank::push) it.
@@ -162,7 +162,7 @@ use rows::{Columns, RowFinder, WORD};
 /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
 /// bank.insert_batch(0, &["a", "b"])?;
 /// bank.insert_batch(1, &["b", "c"])?;
-/// let bytes = bank.to_bytes();
+/// let bytes = bank.snapshot().to_vec();
 /// assert_eq!(in_all(&bank, &["a", "b", "c"]), 1);
 /// assert_eq!(in_all(&BankView::from_bytes(&bytes)?.0, &["a", "b", "c"]), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -339,7 +339,7 @@ impl<R: Rows, S> Bank<R, S> {
 /// let mut bank = FilterBank::new(65, &filters)?;
 /// let filter = filters.build()?;
 /// assert_eq!((bank.columns(), bank.expected_keys()), (128, 1000));
-/// assert_eq!(bank.blocks(), filter.blocks());
+/// assert_eq!(bank.blocks(), filter.layout().blocks);
 /// assert_eq!(bank.memory_bytes(), 128 * filter.memory_bytes());
 /// assert_eq!(bank.false_positive_rate(), filter.false_positive_rate());
 /// assert_eq!((bank.hasher().seed(), bank.hash("a")), (7, filter.hash("a")));

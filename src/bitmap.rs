@@ -75,7 +75,7 @@ use core::fmt;
 ///
 /// let set = lanebloom::ConcurrentBitmap::new(100)?;
 /// set.insert_batch(&[2, 3, 98])?;
-/// let bytes = set.to_bytes();
+/// let bytes = set.snapshot().to_vec();
 /// assert_eq!(evens(&set), 2);
 /// assert_eq!(evens(&BitmapView::from_bytes(&bytes)?.0), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

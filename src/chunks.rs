@@ -1,10 +1,8 @@
 //! Takes many keys or hashes and yields them in chunks, as hashes, each with space for its answers.
 //! The filters, their engines and `sorted_insert.rs` call it. It knows no filter.
 
-use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, one_by_one};
 use crate::kernel::Isa;
-use crate::kernel::plan::{AccessPlan, FEW, Plan};
+use crate::kernel::plan::{AccessPlan, FEW};
 use crate::words::scratch::Scratch;
 use core::convert::Infallible;
 use core::ops::Range;
@@ -84,32 +82,6 @@ impl<T: Source> Source for SourceRange<'_, T> {
     }
 }
 
-/// Keys, hashed as they are taken.
-pub(crate) struct HashedKeys<'a, K, S> {
-    pub(crate) hasher: &'a S,
-    pub(crate) isa: Isa,
-    pub(crate) keys: &'a [K],
-}
-
-impl<K: Funnel, S: KeyHasher> Source for HashedKeys<'_, K, S> {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    #[inline(always)]
-    fn hashes<'a, const N: usize>(&'a self, range: Range<usize>, space: &'a mut Scratch<N>) -> &'a [u64] {
-        let keys = &self.keys[range];
-        let keys = &keys[..keys.len().min(N)];
-        let hashes = space.first(keys.len());
-        match Plan::of_keys(keys.len()) {
-            Plan::Single | Plan::Few => one_by_one(self.hasher, keys, hashes),
-            _ => self.hasher.hash_batch_by(self.isa, keys, hashes),
-        }
-        hashes
-    }
-}
-
 /// Called with the start of a chunk of hashes and the bitmap of its answers. A later call for the
 /// same hashes replaces the answers.
 pub type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
@@ -173,6 +145,26 @@ pub(crate) fn unpack_into(isa: Isa, out: &mut [bool]) -> impl FnMut(usize, &[u64
     move |at, bitmap| {
         let end = out.len().min(at + 64 * bitmap.len());
         unpack(bitmap, &mut out[at..end]);
+    }
+}
+
+/// Copies bitmaps to their bits of `out`. A chunk of some filters begins within a word: the bits
+/// before it stay, and the bits after it become 0 until they are told.
+pub(crate) fn copy_into(out: &mut [u64]) -> impl FnMut(usize, &[u64]) {
+    move |at, bitmap| {
+        let (out, shift) = (&mut out[at / 64..], at % 64);
+        if shift == 0 {
+            let len = out.len().min(bitmap.len());
+            return out[..len].copy_from_slice(&bitmap[..len]);
+        }
+        for (i, bits) in bitmap.iter().enumerate() {
+            if let Some(word) = out.get_mut(i) {
+                *word = *word & !(u64::MAX << shift) | bits << shift;
+            }
+            if let Some(word) = out.get_mut(i + 1) {
+                *word = bits >> (64 - shift);
+            }
+        }
     }
 }
 

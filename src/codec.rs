@@ -2,11 +2,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`to_bytes`](crate::ConcurrentBloom::to_bytes), [`from_bytes`](crate::ConcurrentBloom::from_bytes) | in memory, without `std` |
-//! | [`write_to`](crate::ConcurrentBloom::write_to), [`read_from`](crate::ConcurrentBloom::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
-//! | [`replace_file`], [`remove_file`] | the file holds all of the old bytes or all of the new ones, whenever the program dies; a removed file does not come back ([example](replace_file#examples)) |
+//! | [`filter.snapshot().to_vec()`](Snapshot::to_vec), [`from_bytes`](crate::Filter::from_bytes) | in memory, without `std` |
+//! | [`filter.snapshot().write_to(writer)`](Snapshot::write_to), [`read_from`](crate::Filter::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
+//! | [`filter.snapshot().save(path)`](Snapshot::save), [`replace_file`], [`remove_file`] | the file holds all of the old bytes or all of the new ones, whenever the program dies; a removed file does not come back ([example](replace_file#examples)) |
 //! | [`BloomView`](crate::BloomView), [`StaticView`](crate::StaticView), [`BankView`](crate::bank::BankView) | lookups in the bytes in place, borrowed or mapped (feature `mmap`), without a copy |
-//! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
+//! | [`filter.with(&other)?.delta()`](crate::Pair::delta), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
 //! | [`AnyFilter`](crate::AnyFilter) | a filter of any type with any hasher, as the snapshot declares |
 //! | [`SnapshotHeader::peek`], [`verify`] | what kind of filter some bytes hold, and whether they are intact, without their hasher |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 if the format is text; `Limited` for other hashers and limits |
@@ -59,12 +59,17 @@ pub(crate) mod pieces;
 mod replace;
 #[cfg(feature = "serde")]
 mod serde;
+pub(crate) mod snapshot;
 mod view;
 
 #[cfg(feature = "serde")]
 pub(crate) use self::serde::deserialize;
 #[cfg(feature = "serde")]
-pub use self::serde::{Limited, Snapshot};
+pub use self::serde::{FromSnapshot, Limited};
+pub use self::snapshot::Snapshot;
+pub(crate) use self::snapshot::load;
+#[cfg(feature = "std")]
+pub(crate) use self::snapshot::load_from;
 pub(crate) use body::{admit, assert_snapshot_length, read_header, read_words, write_words};
 pub(crate) use delta::{Changes, put_line};
 pub use header::Kind;
@@ -83,6 +88,6 @@ pub(crate) use pieces::{Input, Out, from_slice};
 pub use replace::{remove_file, replace_file};
 #[cfg(feature = "mmap")]
 pub(crate) use view::map;
-pub(crate) use view::{SnapshotBytes, Viewed, borrow, viewed};
+pub(crate) use view::{SnapshotBytes, Viewed, borrow, example, viewed};
 
 pub use crate::hash::Identity;

@@ -357,7 +357,7 @@ impl Error for InsertError {}
 /// ```
 /// use lanebloom::{ConcurrentBloom, SipHash13};
 ///
-/// let mut bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+/// let mut bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.snapshot().to_vec();
 /// let error = ConcurrentBloom::from_bytes(&bytes[..1000]).unwrap_err();
 /// assert!(error.is_truncated() && !error.is_incompatible());
 /// let read = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::random());

@@ -16,12 +16,17 @@
 //! whatever its bounds: methods of a generic impl would stand on pages where they cannot be called.
 //! `ci/pages.sh` checks that.
 
+mod frozen;
+mod membership;
 pub(crate) mod methods;
 pub(crate) mod parts;
 pub mod traits;
 pub(crate) mod types;
 
+pub use frozen::Frozen;
+pub use membership::Membership;
 pub use methods::builders::Builder;
+pub use methods::sets::{Exclusive, Pair};
 
 use crate::hash::Murmur3;
 use crate::kernel::Isa;
@@ -39,48 +44,22 @@ use crate::kernel::Isa;
 ///
 /// # Any filter
 ///
-/// The methods that all filters share stand here: a function that only looks keys up takes a
-/// `Filter<E, S>` with any [`Engine`](crate::traits::Engine). The module [`traits`](crate::traits)
-/// has traits for inserts, removes and unions. On the page of a type an insert returns `bool` or a
-/// `Result`; by the trait every insert returns a `Result`.
-///
-/// ```
-/// use lanebloom::traits::{Engine, Insert};
-/// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter, KeyHasher};
-///
-/// /// Inserts the words; returns how many of them were there before.
-/// fn seen<E: Engine + Insert, S: KeyHasher>(
-///     filter: &Filter<E, S>,
-///     words: &[&str],
-/// ) -> Result<usize, E::Error> {
-///     let found = filter.contains_each(words);
-///     filter.insert_batch(words)?;
-///     Ok(found.into_iter().filter(|&found| found).count())
-/// }
-///
-/// let bloom = ConcurrentBloom::from_keys(["a"], 0.01)?;
-/// let cuckoo = CuckooFilter::from_keys(["a"], 0.01)?;
-/// assert_eq!(seen(&bloom, &["a", "b"]), Ok(1));
-/// assert_eq!(seen(&cuckoo, &["a", "b"]), Ok(1));
-/// // A cuckoo filter refuses the 13th copy of a key.
-/// assert_eq!(seen(&cuckoo, &["c"; 20]).unwrap_err().inserted(), 12);
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
+/// A function that looks keys up, or inserts keys, in a filter of any type takes a
+/// [`Membership`](crate::Membership).
 ///
 /// # Batches
 ///
 /// A batch gives the answers of single calls in order, duplicates within the batch included, many
-/// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
-/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters.
-/// Methods named `_flagged` write the answer for each key to the same place of a slice, methods
-/// named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
+/// keys at a time. The answers go [where the caller points](crate::Answers): to a slice, a vector,
+/// a bitmap, a function. A caller that hashes once for several filters passes hashes as keys:
+/// [`Hashed`](crate::Hashed).
 ///
 /// # Overfull filters
 ///
 /// Beyond its expected keys, a Bloom filter goes on to take keys, and its rate rises without a
 /// word: planned for 1%, it is 10% at twice the keys and 67% at five times. A program that drops
-/// known keys then drops nearly all keys. Check [`is_overfull`](Self::is_overfull) from time to
-/// time, and raise an alarm. Then:
+/// known keys then drops nearly all keys. Check [`is_overfull`](Statistics::is_overfull) of the
+/// [`statistics`](Self::statistics) from time to time, and raise an alarm. Then:
 ///
 /// - **Rebuild.** If the keys are at hand, insert them into a larger filter and swap the two. (A
 ///   `CacheGuard` of the crate `lanebloom-guard` does so while it serves.)
@@ -93,31 +72,31 @@ use crate::kernel::Isa;
 ///
 /// # Two filters as sets
 ///
-/// After [`intersection_from`](crate::ConcurrentBloom::intersection_from) a filter returns `true`
+/// After [`intersection_from`](Exclusive::intersection_from) a filter returns `true`
 /// exactly if both filters would have. So it has every key that was inserted into both, and a key
 /// of only one at the other one's rate. It is not the filter of the common keys alone: bits that
-/// different keys set in the two filters stay too. [Its rate](Self::current_false_positive_rate)
+/// different keys set in the two filters stay too. [Its rate](Statistics::false_positive_rate)
 /// for keys of neither is at most the lower one of the two. (At 1%, two full filters without a
 /// common key leave 1e-4; if half of the keys are common, 1e-3 to 1.3e-3, where a filter of these
 /// alone has 3e-4 to 6e-4.) A counter keeps the lesser of two values.
 ///
-/// [`is_disjoint`](crate::ConcurrentBloom::is_disjoint) tells only sparse filters apart: with 4
+/// [`is_disjoint`](Pair::is_disjoint) tells only sparse filters apart: with 4
 /// keys per block of 64 bytes in each of the two, or 3 keys per block of 32 bytes, the result is
 /// nearly always `false`. (A full filter for 1% has 50 or 24.) For fuller filters, use
-/// [`estimated_intersection_len`](crate::ConcurrentBloom::estimated_intersection_len).
+/// [`intersection_len`](Pair::intersection_len).
 ///
 /// # Folds
 ///
-/// A [fold](crate::ConcurrentBloom::fold) makes a filter smaller without its keys. The filter is
+/// A [fold](Exclusive::fold) makes a filter smaller without its keys. The filter is
 /// then, bit for bit, the one that the same inserts would have made with as many blocks. The
 /// expected keys are divided too, so that the promised rate stays: if the filter has more keys than
-/// that, it [is overfull](Self::is_overfull) now.
+/// that, it [is overfull](Statistics::is_overfull) now.
 ///
 /// A filter of 2^n bytes can be halved until one block is left, or two with two lines per key. Any
 /// other filter has the factors that its number of blocks happens to have. The content moves to new
 /// memory, and the old memory is freed at the end.
 ///
-/// [`fold_to_rate`](crate::ConcurrentBloom::fold_to_rate) reads the filter as often as the number
+/// [`fold_to_rate`](Exclusive::fold_to_rate) reads the filter as often as the number
 /// of factors has bits. It assumes that the rate grows with the factor. That holds if each factor
 /// divides the next one, as in a filter of 2^n bytes. Otherwise, with a few keys, a larger factor
 /// than the one found may keep the rate too.
@@ -147,26 +126,52 @@ impl<E, S> Filter<E, S> {
     }
 }
 
-/// The result of [`Filter::statistics`](crate::filter::Filter::statistics).
+/// How full a filter is, and how good; the result of
+/// [`Filter::statistics`](crate::Filter::statistics).
 ///
 /// ```
-/// use lanebloom::{CuckooFilter, Statistics};
+/// use lanebloom::{ConcurrentBloom, Statistics};
 ///
-/// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
-/// filter.insert_batch(&["a", "b"]).unwrap();
-/// let Statistics { len, fill_ratio, .. } = filter.statistics();
-/// assert_eq!((len, fill_ratio), (2, filter.fill_ratio()));
+/// let filter = ConcurrentBloom::with_capacity(10_000, 0.01)?;
+/// filter.insert_all(0..10_000u32);
+/// assert!(!filter.statistics().is_overfull);
+/// filter.insert_all(10_000..11_000u32);
+/// let Statistics { false_positive_rate, is_overfull, .. } = filter.statistics();
+/// assert!(is_overfull && false_positive_rate > 0.014);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// The share of the bits, counters or slots that are taken.
+    /// The share of set bits, of counters above 0, or of slots with a key. A Bloom filter with its
+    /// expected keys has a little less than half of its bits set.
     pub fill_ratio: f64,
-    /// The number of keys: exact for filters with slots, otherwise an estimate.
+    /// The number of distinct keys: exact for filters with slots, otherwise an estimate.
+    ///
+    /// The estimate comes from the share of set bits, or from the sum of the counters. Up to the
+    /// expected keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`, and below
+    /// `0.3 / sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the error grows. A full
+    /// filter has the least number that would have filled it.
     pub len: usize,
     /// The chance that a random hash is taken for present.
     pub false_positive_rate: f64,
+    /// Bits of memory per expected key.
+    pub bits_per_key: f64,
+    /// Whether the filter is worse than promised: whether its rate is above [that for the expected
+    /// keys](crate::Filter::false_positive_rate). [What to do
+    /// then](crate::Filter#overfull-filters).
+    ///
+    /// The rate varies with the keys. So the limit is the rate of `4 * sqrt(n)` keys more than the
+    /// expected `n`. A filter with `n` keys stays below it in 999 cases of 1000. With `6 * sqrt(n)`
+    /// keys more (0.6% of a million) it is above it in 95 of 100. (The rate varies more if one
+    /// [line per key](crate::bloom::Builder::lines_per_key) is forced where two are the default: at
+    /// 1e-6 up to one filter in 12 really is above the limit at `n` keys.)
+    ///
+    /// A [`ScalableBloom`](crate::ScalableBloom) is overfull beyond its `max_false_positive_rate`.
+    /// A filter with slots refuses inserts when it is full, so it never gets much worse than
+    /// promised. A [`StaticFilter`](crate::StaticFilter) takes no keys after its build, so it is
+    /// never overfull.
+    pub is_overfull: bool,
 }
 
 impl Statistics {
@@ -185,6 +190,8 @@ impl Statistics {
             fill_ratio,
             len,
             false_positive_rate,
+            bits_per_key: 0.0,
+            is_overfull: false,
         }
     }
 

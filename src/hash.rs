@@ -115,20 +115,20 @@ pub trait KeyHasher: FilterHasher {
 ///
 /// ```
 /// use lanebloom::hash::FilterHasher;
-/// use lanebloom::{ConcurrentBloom, Prehashed, SnapshotError};
+/// use lanebloom::{ConcurrentBloom, Hashed, Prehashed, SnapshotError};
 ///
 /// /// A copy that has gone through bytes, whether the filter hashes keys or not.
 /// fn sent<S: FilterHasher>(
 ///     filter: &ConcurrentBloom<S>,
 ///     hasher: S,
 /// ) -> Result<ConcurrentBloom<S>, SnapshotError> {
-///     Ok(ConcurrentBloom::from_bytes_with(&filter.to_bytes(), hasher)?.0)
+///     Ok(ConcurrentBloom::from_bytes_with(&filter.snapshot().to_vec(), hasher)?.0)
 /// }
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
 /// let filter = builder.hasher(Prehashed).build()?;
-/// filter.insert_hash(17);
-/// assert!(sent(&filter, Prehashed)?.contains_hash(17));
+/// filter.insert(&Hashed(17));
+/// assert!(sent(&filter, Prehashed)?.contains(&Hashed(17)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait FilterHasher {
@@ -231,7 +231,7 @@ impl<B: BuildHasher> FilterHasher for B {
 /// use lanebloom::{ConcurrentBloom, SipHash13};
 ///
 /// let builder = ConcurrentBloom::builder().hasher(SipHash13::random());
-/// let bytes = builder.expected_keys(1000).build()?.to_bytes();
+/// let bytes = builder.expected_keys(1000).build()?.snapshot().to_vec();
 /// assert_eq!(SnapshotHeader::peek(&bytes)?.hasher, Some(Identity::SipHash13));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -558,20 +558,20 @@ impl KeyHasher for FastHash {
 /// bits: [the module](crate::hash) says what is good enough.
 ///
 /// ```
-/// use lanebloom::{ConcurrentBloom, Prehashed};
+/// use lanebloom::{ConcurrentBloom, Hashed, Prehashed};
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
 /// let filter = builder.hasher(Prehashed).build()?;
-/// filter.insert_hash(0x9e37_79b9_7f4a_7c15);
-/// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
+/// filter.insert(&Hashed(0x9e37_79b9_7f4a_7c15));
+/// assert!(filter.contains(&Hashed(0x9e37_79b9_7f4a_7c15)));
 ///
-/// let bytes = filter.to_bytes();
+/// let bytes = filter.snapshot().to_vec();
 /// let (same, _) = ConcurrentBloom::from_bytes_with(&bytes, Prehashed)?;
 /// assert!(same == filter);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// ```compile_fail,E0599
+/// ```compile_fail,E0277
 /// # use lanebloom::{ConcurrentBloom, Prehashed};
 /// # let builder = ConcurrentBloom::builder().expected_keys(1000);
 /// # let filter = builder.hasher(Prehashed).build().unwrap();

@@ -3,12 +3,19 @@
 //! Outside semver: those crates depend on this exact version. A need that users have too becomes a
 //! public method instead.
 
+/// For `lanebloom-formats`, `lanebloom-redis` and tests: the place of a batch's answers.
+pub use crate::answers::{Place, answered_into};
 /// For `lanebloom-formats`: what banks and batches of all filters share.
 pub use crate::bank::rows::KeyRows;
 pub use crate::chunks::{assert_bitmap_length, try_gathered};
-/// For `lanebloom-formats`: the inserts, the unions and the sets of its types that deref to a
-/// [`Filter`], and what the sets need of the engine.
-pub use crate::filter::methods::{inserts::into_ok, sets::Sets};
+/// For `lanebloom-formats`: what its types that deref to a [`Filter`] need, and what the sets need
+/// of the engine.
+pub use crate::filter::methods::{
+    inserts::into_ok,
+    sets::{Sets, fold_for_rate},
+};
+/// The engines' traits, for the crates that have engines and for tests.
+pub use crate::filter::traits;
 /// For `lanebloom-formats` and `lanebloom-redis`: panics unless there is a place for the answer of
 /// each key.
 pub use crate::hash::assert_same_length;
@@ -20,7 +27,6 @@ pub use crate::kernel::plan::{AccessPlan, Plan};
 /// the table of tunings. For `lanebloom-formats`: `Isa`, which the methods of its hasher take, and
 /// loops that become vectors.
 pub use crate::kernel::{Isa, Vectorized, instruction_sets, plan::tuning_name};
-pub use crate::sets;
 /// For `lanebloom-formats`: a newer function of the standard library.
 pub use crate::words::arrays::as_chunks;
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
@@ -60,7 +66,7 @@ use crate::filter::traits::Engine;
 use crate::filter::types::bloom::BloomBits;
 use crate::geometry::layout::{Layout, Shape};
 use crate::words::bits;
-use crate::{BuildError, ConcurrentBloom, Filter};
+use crate::{BuildError, ConcurrentBloom, Filter, Frozen};
 #[cfg(feature = "std")]
 use alloc::{sync::Arc, vec::Vec};
 
@@ -73,6 +79,15 @@ impl<E: Engine, S> Filter<E, S> {
         self.engine.set_isa(isa);
         self.isa = isa;
         self
+    }
+}
+
+impl<E: Engine, S> Frozen<E, S> {
+    /// The same for a filter without inserts.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_isa(self, isa: Isa) -> Self {
+        Self(self.0.with_isa(isa))
     }
 }
 

@@ -23,7 +23,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::ConcurrentBloom;
+//! use lanebloom::{ConcurrentBloom, Hashed};
 //! use std::{sync::Arc, thread};
 //!
 //! let seen = Arc::new(ConcurrentBloom::with_capacity(1_000_000, 0.01)?);
@@ -39,6 +39,11 @@
 //! let mut found = [false; 3];
 //! seen.contains_batch(&["/a", "/b", "/c"], &mut found);
 //! assert_eq!(found, [true, true, false]);
+//!
+//! // Hashes that you have, or that serve several filters, are keys too.
+//! let hashes = ["/c", "/d"].map(|url| seen.hash(url));
+//! seen.insert_batch(Hashed::slice(&hashes));
+//! assert!(seen.contains("/c") && seen.contains(&Hashed(hashes[1])));
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
@@ -49,12 +54,13 @@
 //! # The filters
 //!
 //! All but [`StaticFilter`] have `insert` and `contains`, batches (`insert_batch`,
-//! `contains_batch`), and statistics such as their fill. They are made by `with_capacity` or
-//! `builder`, a bitmap by [`new`](ConcurrentBitmap::new). [`Filter`] documents what filters share.
+//! `contains_batch`), and [`statistics`](Filter::statistics) such as their fill. They are made by
+//! `with_capacity` or `builder`, a bitmap by [`new`](ConcurrentBitmap::new). [`Filter`] documents
+//! what filters share.
 //!
 //! | your keys | filter | a lookup reads | bits per key at 1% | not if |
 //! |---|---|---|---|---|
-//! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.8 | there may be twice as many: 1% becomes 10% ([`is_overfull`](Filter::is_overfull) reports it) |
+//! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.8 | there may be twice as many: 1% becomes 10% ([`is_overfull`](Statistics::is_overfull) reports it) |
 //! | number not known | [`ScalableBloom`] | a line of each layer: 5 layers from 10 thousand keys to a million, 7 to ten million | 32 on average; 15 to 61 | you know the number within a factor of two |
 //! | forgotten after some minutes, or after a million newer keys | [`WindowedBloom`] (feature `std`) | a line of each generation, 4 by default | 23 | nothing needs to be forgotten |
 //! | added and removed | [`CountingBloom`] | one line | 44 | few are ever removed: rebuild then |
@@ -71,18 +77,21 @@
 //!
 //! | task | item |
 //! |---|---|
+//! | Look keys up by hashes that you have, or compute once for several filters | [`Hashed`] in place of a key, `Hashed::slice(&hashes)` in place of a batch |
+//! | Read the answers of a batch as flags, bits, or positions of absent keys | the argument `out`: [`Answers`] lists its types |
 //! | Ask a thousand filters with one key at once: which files, tenants or days may have it? Not for a few filters, or for filters that are mostly asked alone | [`FilterBank`], see [`bank`] |
 //! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
-//! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
+//! | Save and load a filter | [`snapshot`](Filter::snapshot): bytes, a stream, a file; [`from_bytes`](Filter::from_bytes), [`read_from`](Filter::read_from); `serde`: see [`codec`] |
 //! | Read a filter of any type, chosen by the bytes or by an option | [`AnyFilter`], [`hash::AnyHasher`] |
-//! | Free the unused memory of a large filter, without its keys | [`fold_to_rate`](ConcurrentBloom::fold_to_rate), [`fold`](ConcurrentBloom::fold) |
-//! | Compare or combine two filters | [`union_from`](Filter::union_from), [`intersection_from`](ConcurrentBloom::intersection_from), [`is_subset`](ConcurrentBloom::is_subset), [`is_disjoint`](ConcurrentBloom::is_disjoint), [`estimated_intersection_len`](ConcurrentBloom::estimated_intersection_len) |
+//! | Free the unused memory of a large filter, without its keys | [`exclusive`](ConcurrentBloom::exclusive): [`fold_to_rate`](Exclusive::fold_to_rate), [`fold`](Exclusive::fold) |
+//! | Combine two filters | [`union_from`](ConcurrentBloom::union_from), [`intersection_from`](Exclusive::intersection_from) |
+//! | Compare two filters | [`with`](ConcurrentBloom::with), a [`Pair`]: subset, disjoint, number of common keys, delta |
 //! | Look up keys in a saved filter without loading it | [`BloomView`], [`StaticView`], [`bank::BankView`], also on a mapped file (feature `mmap`) |
 //! | Read and write the filters of Guava, Spark, Parquet and Redis (commands `BF` and `CF`), bit for bit | the crate [`lanebloom-formats`] |
 //! | Share one set among processes; use filters and plain bitmaps in Redis | the crate [`lanebloom-redis`] |
 //! | Use filters at a shell | the command `lanebloom`, of the crate [`lanebloom-cli`] |
 //! | Deduplicate documents, paragraphs and overlaps of text | the command `lanebloom-corpus`, of the crate [`lanebloom-corpus`] |
-//! | Write code for any of these filters | [`Filter`](Filter#any-filter) with the [`traits`] |
+//! | Write code for any of these filters | the trait [`Membership`] |
 //!
 //! # Consistency
 //!
@@ -204,6 +213,7 @@ extern crate self as lanebloom;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod answers;
 mod any;
 pub mod bank;
 pub mod bitmap;
@@ -218,11 +228,13 @@ pub mod hash;
 #[doc(hidden)]
 pub mod internal;
 mod kernel;
+mod key;
 mod sorted_insert;
 #[cfg(feature = "std")]
 mod system;
 mod words;
 
+pub use answers::{Absent, Answers, Bitmap};
 pub use any::AnyFilter;
 #[doc(inline)]
 pub use bank::FilterBank;
@@ -231,7 +243,6 @@ pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
 #[doc(hidden)]
 pub use filter::parts::slots::Bucketed;
-pub use filter::traits;
 pub use filter::types::bloom::{self, ConcurrentBloom};
 pub use filter::types::counting::{self, CountingBloom};
 pub use filter::types::cuckoo::{self, CuckooFilter};
@@ -242,7 +253,8 @@ pub use filter::types::tombstone::{self, TombstoneBloom};
 pub use filter::types::view::{self, BloomView};
 #[cfg(feature = "std")]
 pub use filter::types::windowed::{self, WindowedBloom};
-pub use filter::{Builder, Filter, Statistics};
+pub use filter::{Builder, Exclusive, Filter, Frozen, Membership, Pair, Statistics};
 pub use funnel::{ByHash, Funnel, Sink};
 pub use hash::{FastHash, KeyHasher, Murmur3, Prehashed, SipHash13};
 pub use kernel::instruction_set;
+pub use key::{Hashed, Key};

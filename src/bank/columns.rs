@@ -2,17 +2,17 @@
 
 use super::rows::{Square, Transpose, WORD, add_rows};
 use super::{Bank, BankError, FilterBank, Problem, Rows, whole_words};
-use crate::chunks::{HashedKeys, Source};
+use crate::chunks::Source;
 use crate::error::BuildError;
 use crate::filter::methods::sets::{Sets, fold};
 use crate::filter::parts::lines::{empty, plan};
 use crate::filter::types::bloom::{Bloom, BloomBits, ConcurrentBloom};
 use crate::filter::{Builder, Filter, Statistics};
-use crate::funnel::Funnel;
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::geometry::sizing::Cell;
-use crate::hash::{FilterHasher, KeyHasher};
+use crate::hash::FilterHasher;
 use crate::kernel::plan::AccessPlan;
+use crate::key::Key;
 use crate::words::bits::{Hint, Load, acquire, acquire_if};
 use crate::words::scratch::Scratch;
 use alloc::format;
@@ -97,7 +97,7 @@ impl<S: Clone> FilterBank<S> {
 }
 
 /// Keys into columns. All methods take `&self`, and may run beside each other and beside lookups.
-impl<S: KeyHasher> FilterBank<S> {
+impl<S> FilterBank<S> {
     /// Inserts `key` into a column; returns whether this changed it. The column is in use then.
     ///
     /// It takes one atomic operation for each bit that is new, nearly each in a cache line of its
@@ -125,8 +125,12 @@ impl<S: KeyHasher> FilterBank<S> {
     /// assert!(days.insert(384, "203.0.113.7").is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert<K: Funnel + ?Sized>(&self, column: usize, key: &K) -> Result<bool, BankError> {
-        self.insert_hash(column, self.hash(key))
+    pub fn insert<K: Key<S> + ?Sized>(&self, column: usize, key: &K) -> Result<bool, BankError> {
+        self.use_column(column)?;
+        let mut space = Scratch::default();
+        let changed = self.set(column, self.finder.starts(key.hash_by(&self.hasher), &mut space));
+        acquire_if(!changed);
+        Ok(changed)
     }
 
     /// [`insert`](Self::insert) of every key into one column; returns the number of keys that
@@ -138,37 +142,12 @@ impl<S: KeyHasher> FilterBank<S> {
     /// assert!(bank.which("a").eq([7]) && bank.which("b").eq([7]));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_batch<K: Funnel>(&self, column: usize, keys: &[K]) -> Result<usize, BankError> {
-        let (hasher, isa) = (&self.hasher, self.isa);
-        self.insert_source(column, &HashedKeys { hasher, isa, keys })
+    pub fn insert_batch<K: Key<S>>(&self, column: usize, keys: &[K]) -> Result<usize, BankError> {
+        self.insert_source(column, &K::source(keys, &self.hasher, self.isa))
     }
 }
 
-/// Keys into columns, by hash.
-///
-/// ```
-/// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-/// let [a, b] = ["a", "b"].map(|key| bank.hash(key));
-/// assert_eq!(bank.insert_hash(3, a), Ok(true));
-/// assert_eq!(bank.insert_hashes(7, &[a, b, a]), Ok(2));
-/// assert!(bank.which("a").eq([3, 7]) && bank.which("b").eq([7]));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 impl<S> FilterBank<S> {
-    /// [`insert`](Self::insert) by hash.
-    pub fn insert_hash(&self, column: usize, hash: u64) -> Result<bool, BankError> {
-        self.use_column(column)?;
-        let mut space = Scratch::default();
-        let changed = self.set(column, self.finder.starts(hash, &mut space));
-        acquire_if(!changed);
-        Ok(changed)
-    }
-
-    /// [`insert_batch`](Self::insert_batch) by hashes.
-    pub fn insert_hashes(&self, column: usize, hashes: &[u64]) -> Result<usize, BankError> {
-        self.insert_source(column, &hashes)
-    }
-
     fn insert_source(&self, column: usize, source: &impl Source) -> Result<usize, BankError> {
         self.check(column)?;
         if source.len() != 0 {
@@ -238,13 +217,16 @@ impl<S: FilterHasher> FilterBank<S> {
     where
         S: Clone,
     {
-        let smallest = filters.iter().map(Borrow::borrow).min_by_key(|filter| filter.blocks());
+        let smallest = filters
+            .iter()
+            .map(Borrow::borrow)
+            .min_by_key(|filter| filter.layout().blocks);
         let Some(smallest) = smallest else {
             return Err(BuildError::new("a bank of 0 filters has no layout").into());
         };
         let columns = filters.len().next_multiple_of(WORD);
         let hasher = smallest.hasher().clone();
-        let mut bank = Self::empty(smallest.layout(), columns, smallest.expected_keys(), hasher)?;
+        let mut bank = Self::empty(smallest.engine.layout, columns, smallest.expected_keys(), hasher)?;
         bank.push_all(filters)?;
         Ok(bank)
     }
@@ -252,7 +234,7 @@ impl<S: FilterHasher> FilterBank<S> {
     /// Copies a filter to the first column that is not in use; returns the column.
     ///
     /// The column finds what the filter did. A filter whose blocks are a multiple of the bank's is
-    /// [folded](ConcurrentBloom::fold), if its rate stays below that of a full filter of the bank.
+    /// [folded](crate::Exclusive::fold), if its rate stays below that of a full filter of the bank.
     /// Other threads may insert into the filter meanwhile: the column holds at least every key that
     /// was inserted before the call.
     ///
@@ -385,7 +367,7 @@ impl<S: FilterHasher> FilterBank<S> {
 
     /// The divisor by which a filter is folded. Fails if it does not fit.
     fn fold_of(&self, filter: &ConcurrentBloom<S>) -> Result<usize, BankError> {
-        let (theirs, ours): (Layout, Layout) = (filter.layout(), self.layout);
+        let (theirs, ours): (Layout, Layout) = (filter.engine.layout, self.layout);
         let factor = theirs.blocks / ours.blocks;
         let problem = if theirs.shape != ours.shape || theirs.blocks % ours.blocks != 0 {
             format!("a filter of {theirs} does not fit a bank of {ours}: only its blocks may be more, as a multiple")
@@ -415,7 +397,7 @@ impl<S: FilterHasher> FilterBank<S> {
 #[inline(always)]
 fn folded<S>(filter: &ConcurrentBloom<S>, block: usize, factor: usize) -> [u64; LINE_WORDS] {
     let lines = filter.bits().shared().words_of(block * factor..(block + 1) * factor);
-    fold(&mut lines.flatten(), filter.layout(), factor, |a, b| a | b)
+    fold(&mut lines.flatten(), filter.engine.layout, factor, |a, b| a | b)
 }
 
 impl<S> FilterBank<S> {

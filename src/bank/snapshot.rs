@@ -6,16 +6,15 @@ use super::rows::{RowFinder, WORD};
 use super::{AtomicRows, Bank, FilterBank, Rows};
 use crate::chunks::assert_bitmap_length;
 use crate::codec::{
-    BlocksHeader, Decoded, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, admit,
-    check_zeros, given, invalid, murmur3, read_header, read_words, snapshot_bytes, viewed, write_words,
+    BlocksHeader, Decoded, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, Snapshot, SnapshotBytes, Viewed,
+    admit, check_zeros, given, invalid, load, murmur3, read_header, read_words, snapshot_bytes, viewed, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
-use crate::filter::methods::stored;
-use crate::filter::traits::{FixedSize, Stored};
-use crate::funnel::Funnel;
+use crate::filter::traits::{FixedSize, Loaded, Stored};
 use crate::geometry::layout::LINE_BYTES;
-use crate::hash::{FilterHasher, KeyHasher, Murmur3};
+use crate::hash::{FilterHasher, Murmur3};
 use crate::kernel::Isa;
+use crate::key::Key;
 use crate::words::arrays::as_chunks;
 use crate::words::bits::{Load, acquire};
 use crate::words::scratch::Scratch;
@@ -24,13 +23,96 @@ use alloc::vec;
 use core::iter;
 use core::ops::Range;
 
-stored! { FilterBank of one size, "The content is [`memory_bytes`](Self::memory_bytes) and a bit for each column.";
-"let filter = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
-filter.insert(7, \"a\")?;", "any" }
+/// Snapshots.
+impl<S: FilterHasher> FilterBank<S> {
+    /// The content, to be written as bytes: to a vector, a writer, a file. It is
+    /// [`memory_bytes`](Self::memory_bytes) and a bit for each column.
+    ///
+    /// ```
+    /// use lanebloom::FilterBank;
+    ///
+    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let bytes = bank.snapshot().to_vec();
+    /// assert!(FilterBank::from_bytes(&bytes)?.0.any("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<'_, Self> {
+        Snapshot(self)
+    }
 
-#[doc(hidden)]
+    /// [`Filter::from_bytes_with`](crate::Filter::from_bytes_with) of a bank.
+    ///
+    /// ```
+    /// use lanebloom::{FilterBank, Murmur3};
+    ///
+    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// let bytes = bank.snapshot().to_vec();
+    /// assert!(FilterBank::from_bytes_with(&bytes, *bank.hasher()).is_ok());
+    /// let refused = FilterBank::from_bytes_with(&bytes, Murmur3::with_seed(7));
+    /// assert!(refused.unwrap_err().is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        load(bytes, given(hasher))
+    }
+
+    /// [`Filter::read_from_with`](crate::Filter::read_from_with) of a bank.
+    ///
+    /// ```
+    /// use lanebloom::{FilterBank, SipHash13};
+    ///
+    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// let stream = bank.snapshot().to_vec();
+    /// let hasher = *bank.hasher();
+    /// assert!(FilterBank::read_from_with(&stream[..], 1 << 20, hasher).is_ok());
+    /// let other = SipHash13::random();
+    /// let refused = FilterBank::read_from_with(&stream[..], 1 << 20, other);
+    /// assert!(refused.unwrap_err().is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
+        crate::codec::load_from(reader, max_bytes, given(hasher))
+    }
+}
+
+/// Snapshots whose hasher is [`Murmur3`].
+impl FilterBank {
+    /// [`Filter::from_bytes`](crate::Filter::from_bytes) of a bank.
+    ///
+    /// ```
+    /// use lanebloom::FilterBank;
+    ///
+    /// let bytes = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
+    /// assert_eq!(FilterBank::from_bytes(&bytes)?.0.columns(), 64);
+    /// assert!(FilterBank::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+        load(bytes, murmur3)
+    }
+
+    /// [`Filter::read_from`](crate::Filter::read_from) of a bank.
+    ///
+    /// ```
+    /// use lanebloom::FilterBank;
+    ///
+    /// let stream = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
+    /// let read = |most| FilterBank::read_from(&stream[..], most);
+    /// assert!(read(1 << 20)?.columns() == 64 && read(10).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
+        crate::codec::load_from(reader, max_bytes, murmur3)
+    }
+}
+
 impl<S: FilterHasher> Stored for FilterBank<S> {
-    type Hasher = S;
     type Size = FixedSize;
 
     fn encoded_bytes(&self) -> usize {
@@ -51,6 +133,10 @@ impl<S: FilterHasher> Stored for FilterBank<S> {
         let rows = self.rows.rows().iter().map(Load::load);
         write_words(out, &own.to_bytes(), header.words(), rows.chain(in_use))
     }
+}
+
+impl<S: FilterHasher> Loaded for FilterBank<S> {
+    type Hasher = S;
 
     fn decode(input: &mut dyn Input, limit: usize, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
         let own = read_header(input, Kind::Bank)?;
@@ -103,7 +189,7 @@ impl<S: FilterHasher> Stored for FilterBank<S> {
 ///
 /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
 /// bank.insert(7, "a")?;
-/// let bytes = bank.to_bytes();
+/// let bytes = bank.snapshot().to_vec();
 /// let (view, _) = BankView::from_bytes(&bytes)?;
 /// assert!(view.which("a").eq([7]) && !view.any("b"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -147,13 +233,13 @@ viewed! {
     bytes: [
         "let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;",
         "bank.insert(7, \"a\")?;",
-        "let bytes = bank.to_bytes();"
+        "let bytes = bank.snapshot().to_vec();"
     ],
     bytes_with: [
         "let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);",
         "let bank = lanebloom::FilterBank::new(64, &builder.hasher(hasher))?;",
         "bank.insert(7, \"a\")?;",
-        "let bytes = bank.to_bytes();"
+        "let bytes = bank.snapshot().to_vec();"
     ]
 }
 
@@ -194,7 +280,7 @@ impl<'a, S> Viewed<'a> for BankView<'a, S> {
 ///
 /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
 /// bank.insert(7, "a")?;
-/// let object = bank.to_bytes();
+/// let object = bank.snapshot().to_vec();
 /// let fetch = |start: u64, end: u64| &object[start as usize..end as usize];
 ///
 /// let header = BankHeader::from_bytes(fetch(0, SnapshotHeader::LEN as u64))?;
@@ -232,7 +318,7 @@ impl<S: FilterHasher> BankHeader<S> {
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let bank = FilterBank::new(64, &builder.hasher(SipHash13::random()))?;
-    /// let bytes = bank.to_bytes();
+    /// let bytes = bank.snapshot().to_vec();
     /// assert!(BankHeader::from_bytes_with(&bytes[..128], *bank.hasher()).is_ok());
     /// assert!(BankHeader::from_bytes(&bytes[..128]).is_err());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -252,7 +338,7 @@ impl<S: FilterHasher> BankHeader<S> {
     }
 }
 
-impl<S: KeyHasher> BankHeader<S> {
+impl<S> BankHeader<S> {
     /// The number of columns of the bank, a multiple of 64. [`BankHeader`] has an example.
     #[must_use]
     pub fn columns(&self) -> usize {
@@ -261,9 +347,9 @@ impl<S: KeyHasher> BankHeader<S> {
 
     /// The ranges of bytes of the snapshot that `key` needs: one or two, each of 64 bytes for each
     /// column. [`BankHeader`] has an example.
-    pub fn ranges<K: Funnel + ?Sized>(&self, key: &K) -> impl Iterator<Item = Range<u64>> + use<K, S> {
+    pub fn ranges<K: Key<S> + ?Sized>(&self, key: &K) -> impl Iterator<Item = Range<u64>> + use<K, S> {
         let bytes = (LINE_BYTES * self.columns) as u64;
-        let blocks = self.finder.blocks(self.hasher.hash_key(key));
+        let blocks = self.finder.blocks(key.hash_by(&self.hasher));
         blocks.map(move |block| {
             let start = SNAPSHOT_HEADER as u64 + block as u64 * bytes;
             start..start + bytes
@@ -287,13 +373,13 @@ impl<S: KeyHasher> BankHeader<S> {
     ///
     /// ```
     /// # use lanebloom::{FilterBank, bank::BankHeader};
-    /// let bytes = FilterBank::with_capacity(64, 1000, 0.1)?.to_bytes();
+    /// let bytes = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
     /// let header = BankHeader::from_bytes(&bytes)?;
     /// let error = header.which_into("a", &[[0; 100]], &mut [0]).unwrap_err();
     /// assert!(error.is_truncated());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn which_into<K: Funnel + ?Sized>(
+    pub fn which_into<K: Key<S> + ?Sized>(
         &self,
         key: &K,
         blocks: &[impl AsRef<[u8]>],
@@ -314,7 +400,7 @@ impl<S: KeyHasher> BankHeader<S> {
             return Err(SnapshotError(SnapshotErrorKind::Truncated { bytes, needed }));
         }
         let (mut space, mut one) = (Scratch::default(), vec![0; out.len()]);
-        let starts = self.finder.starts_in_blocks(self.hasher.hash_key(key), &mut space);
+        let starts = self.finder.starts_in_blocks(key.hash_by(&self.hasher), &mut space);
         out.fill(u64::MAX);
         for (starts, block) in starts.chunks(starts.len() / lines).zip(blocks) {
             Isa::best().and_rows(as_chunks::<8, u8>(block.as_ref()).0, starts, &mut one);

@@ -2,11 +2,10 @@
 
 use super::rows::{Columns, WORD};
 use super::{Bank, Rows};
-use crate::chunks::{HashedKeys, Source, assert_bitmap_length};
-use crate::funnel::Funnel;
+use crate::chunks::{Source, assert_bitmap_length};
 use crate::geometry::layout::LINE_WORDS;
-use crate::hash::KeyHasher;
 use crate::kernel::plan::AccessPlan;
+use crate::key::Key;
 use crate::words::bits::{Hint, Load, acquire_if};
 use crate::words::scratch::Scratch;
 use core::ops::Range;
@@ -23,12 +22,12 @@ const ON_STACK: usize = 128;
 ///
 /// A lookup that returns a column, or `true`, ends in an `Acquire`, which pairs with the `Release`
 /// of the inserts and pushes that set the key's bits.
-impl<R: Rows, S: KeyHasher> Bank<R, S> {
+impl<R: Rows, S> Bank<R, S> {
     /// The columns that may hold `key`, in ascending order. A column that is not returned certainly
     /// does not.
     ///
     /// The iterator reads the rows of 1,024 columns at a time, when it reaches them. It may not
-    /// outlive what `K` borrows: if that must go first, take `which_hash(bank.hash(key))`.
+    /// outlive what `K` borrows: if that must go first, take `which(&Hashed(bank.hash(key)))`.
     ///
     /// ```
     /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
@@ -42,9 +41,9 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
     #[inline]
     pub fn which<'a, K>(&'a self, key: &K) -> impl Iterator<Item = usize> + use<'a, R, S, K>
     where
-        K: Funnel + ?Sized,
+        K: Key<S> + ?Sized,
     {
-        self.which_hash(self.hash(key))
+        self.columns_of(key.hash_by(&self.hasher))
     }
 
     /// [`which`](Self::which) as a bitmap: bit `i % 64` of `out[i / 64]` is for column `i`. Returns
@@ -66,8 +65,11 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn which_into<K: Funnel + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
-        self.which_hash_into(self.hash(key), out)
+    pub fn which_into<K: Key<S> + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
+        assert_bitmap_length(self.columns, out.len());
+        let mut space = Scratch::default();
+        let starts = self.finder.starts(key.hash_by(&self.hasher), &mut space);
+        self.and(0, starts, out)
     }
 
     /// Calls `each(i, bitmap)` for every key `i` in order, with the columns that may hold it: bit
@@ -89,9 +91,8 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
     /// assert_eq!(pairs, [(0, 3), (1, 3), (1, 70)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn which_batch<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
-        let (hasher, isa) = (&self.hasher, self.isa);
-        self.which_source(&HashedKeys { hasher, isa, keys }, each);
+    pub fn which_batch<K: Key<S>>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
+        self.which_source(&K::source(keys, &self.hasher, self.isa), each);
     }
 
     /// Whether any column may hold `key`. It looks at 1,024 columns at a time, and stops at a hit.
@@ -103,8 +104,11 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn any<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.any_hash(self.hash(key))
+    pub fn any<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
+        let starts = self.finder.starts(key.hash_by(&self.hasher), &mut space);
+        self.chunks()
+            .any(|words| self.and(words.start, starts, &mut chunk[..words.len()]))
     }
 
     /// The number of columns that may hold `key`.
@@ -117,8 +121,15 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn count<K: Funnel + ?Sized>(&self, key: &K) -> usize {
-        self.count_hash(self.hash(key))
+    pub fn count<K: Key<S> + ?Sized>(&self, key: &K) -> usize {
+        let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
+        let starts = self.finder.starts(key.hash_by(&self.hasher), &mut space);
+        let counts = self.chunks().map(|words| {
+            let chunk = &mut chunk[..words.len()];
+            self.and(words.start, starts, chunk);
+            chunk.iter().map(|word| word.count_ones() as usize).sum::<usize>()
+        });
+        counts.sum()
     }
 
     /// Whether one column may hold `key`; false for a column that does not exist.
@@ -131,34 +142,25 @@ impl<R: Rows, S: KeyHasher> Bank<R, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, column: usize, key: &K) -> bool {
-        self.contains_hash(column, self.hash(key))
+    pub fn contains<K: Key<S> + ?Sized>(&self, column: usize, key: &K) -> bool {
+        if column >= self.columns {
+            return false;
+        }
+        let mut space = Scratch::default();
+        let words = &self.rows.rows()[column / WORD..];
+        let starts = self.finder.starts(key.hash_by(&self.hasher), &mut space);
+        let all = starts
+            .iter()
+            .fold(u64::MAX, |all, &start| all & words[start as usize].load());
+        let found = all >> (column % WORD) & 1 == 1;
+        acquire_if(found);
+        found
     }
 }
 
-/// The same by hash.
-///
-/// ```
-/// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.1)?;
-/// bank.insert(7, "a")?;
-/// bank.insert(70, "a")?;
-/// let [a, b] = ["a", "b"].map(|key| bank.hash(key));
-/// assert!(bank.which_hash(a).eq([7, 70]));
-/// assert!(bank.any_hash(a) && !bank.any_hash(b));
-/// assert_eq!((bank.count_hash(a), bank.count_hash(b)), (2, 0));
-/// assert!(bank.contains_hash(70, a) && !bank.contains_hash(70, b));
-/// let mut found = [0; 2];
-/// assert!(bank.which_hash_into(a, &mut found));
-/// assert_eq!(found, [1 << 7, 1 << 6]);
-/// let mut all = Vec::new();
-/// bank.which_hashes(&[b, a], |_, found| all.push(found[1]));
-/// assert_eq!(all, [0, 1 << 6]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 impl<R: Rows, S> Bank<R, S> {
-    /// [`which`](Bank::which) by hash.
     #[inline]
-    pub fn which_hash(&self, hash: u64) -> impl Iterator<Item = usize> {
+    fn columns_of(&self, hash: u64) -> impl Iterator<Item = usize> {
         let mut starts = Scratch::default();
         self.finder.starts(hash, &mut starts);
         let width = self.columns / WORD;
@@ -170,58 +172,6 @@ impl<R: Rows, S> Bank<R, S> {
             }
             chunk[i % CHUNK]
         }))
-    }
-
-    /// [`which_into`](Bank::which_into) by hash.
-    #[inline]
-    pub fn which_hash_into(&self, hash: u64, out: &mut [u64]) -> bool {
-        assert_bitmap_length(self.columns, out.len());
-        let mut space = Scratch::default();
-        self.and(0, self.finder.starts(hash, &mut space), out)
-    }
-
-    /// [`which_batch`](Bank::which_batch) by hashes.
-    pub fn which_hashes(&self, hashes: &[u64], each: impl FnMut(usize, &[u64])) {
-        self.which_source(&hashes, each);
-    }
-
-    /// [`any`](Bank::any) by hash.
-    #[must_use]
-    pub fn any_hash(&self, hash: u64) -> bool {
-        let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
-        let starts = self.finder.starts(hash, &mut space);
-        self.chunks()
-            .any(|words| self.and(words.start, starts, &mut chunk[..words.len()]))
-    }
-
-    /// [`count`](Bank::count) by hash.
-    #[must_use]
-    pub fn count_hash(&self, hash: u64) -> usize {
-        let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
-        let starts = self.finder.starts(hash, &mut space);
-        let counts = self.chunks().map(|words| {
-            let chunk = &mut chunk[..words.len()];
-            self.and(words.start, starts, chunk);
-            chunk.iter().map(|word| word.count_ones() as usize).sum::<usize>()
-        });
-        counts.sum()
-    }
-
-    /// [`contains`](Bank::contains) by hash.
-    #[must_use]
-    pub fn contains_hash(&self, column: usize, hash: u64) -> bool {
-        if column >= self.columns {
-            return false;
-        }
-        let mut space = Scratch::default();
-        let words = &self.rows.rows()[column / WORD..];
-        let starts = self.finder.starts(hash, &mut space);
-        let all = starts
-            .iter()
-            .fold(u64::MAX, |all, &start| all & words[start as usize].load());
-        let found = all >> (column % WORD) & 1 == 1;
-        acquire_if(found);
-        found
     }
 
     /// The words of a bitmap in chunks.

@@ -1,20 +1,26 @@
 //! Many positions in one call, by the loop of `kernel/tiles.rs`.
 
 use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Storage};
-use crate::chunks::{assert_bitmap_length, unpack_into};
-use crate::hash::assert_same_length;
+use crate::answers::{Answers, answered_into};
+use crate::chunks::tell;
 use crate::kernel::Isa;
 use crate::kernel::plan::AccessPlan;
 use crate::words::bits::{Hint, Load, acquire};
 
 impl<B: Storage> Bitmap<B> {
-    /// Writes whether each position is present to the same place of `out`.
+    /// Passes on whether each position is present. [`Answers`] has the places for `out`.
     ///
     /// If the bitmap is larger than the caches, this prefetches the lines of later positions: with
     /// a bound of 10^9, a lookup takes 5.7 ns instead of 8.0, and an
     /// [insert](ConcurrentBitmap::insert_batch) 8.2 instead of 22 (Zen 5).
     ///
-    /// Orders memory as [`contains`](Self::contains) of each. Panics if the lengths differ.
+    /// Orders memory as [`contains`](Self::contains) of each.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer positions.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -24,27 +30,10 @@ impl<B: Storage> Bitmap<B> {
     /// assert_eq!(found, [true, false, true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn contains_batch(&self, positions: &[u64], out: &mut [bool]) {
-        assert_same_length(positions.len(), out.len());
-        let mut unpack = unpack_into(Isa::best(), out);
-        self.test_each(positions, |at, found| unpack(64 * at, &[found]));
-    }
-
-    /// [`contains_batch`](Self::contains_batch) as a bitmap: bit `i % 64` of `out[i / 64]` is for
-    /// position `i`. The bits after the last position become 0. Panics if `out` does not have a
-    /// word for every 64 positions.
-    ///
-    /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
-    /// set.insert_batch(&[17, 600])?;
-    /// let mut found = [0];
-    /// set.contains_batch_bitmap(&[600, 5, 17], &mut found);
-    /// assert_eq!(found, [0b101]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_batch_bitmap(&self, positions: &[u64], out: &mut [u64]) {
-        assert_bitmap_length(positions.len(), out.len());
-        self.test_each(positions, |at, found| out[at] = found);
+    pub fn contains_batch(&self, positions: &[u64], out: impl Answers) {
+        answered_into(Isa::best(), positions.len(), out, |mut answer| {
+            self.test_each(positions, |at, found| tell(&mut answer, 64 * at, &[found]));
+        });
     }
 
     fn test_each(&self, positions: &[u64], mut each: impl FnMut(usize, u64)) {
@@ -119,24 +108,29 @@ impl ConcurrentBitmap {
         self.insert_each(positions, |_, _| ())
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also writes whether each position was absent to
-    /// the same place of `inserted`: each `true` is a claim. Fails as
-    /// [`insert_batch`](Self::insert_batch). Panics if the lengths differ.
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each position was absent:
+    /// each `true` is a claim. [`Answers`] has the places for `inserted`. Fails as
+    /// [`insert_batch`](Self::insert_batch).
+    ///
+    /// # Panics
+    ///
+    /// If `inserted` has room for more or fewer positions.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
     /// set.insert(5)?;
     /// let mut claimed = [false; 3];
-    /// assert_eq!(set.insert_batch_flagged(&[17, 5, 17], &mut claimed), Ok(1));
+    /// assert_eq!(set.insert_batch_into(&[17, 5, 17], &mut claimed), Ok(1));
     /// assert_eq!(claimed, [true, false, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "claim_batch")]
-    #[inline]
-    pub fn insert_batch_flagged(&self, positions: &[u64], inserted: &mut [bool]) -> Result<usize, OutOfBoundsError> {
-        assert_same_length(positions.len(), inserted.len());
-        let mut unpack = unpack_into(Isa::best(), inserted);
-        self.insert_each(positions, |at, set| unpack(64 * at, &[set]))
+    pub fn insert_batch_into(&self, positions: &[u64], inserted: impl Answers) -> Result<usize, OutOfBoundsError> {
+        answered_into(Isa::best(), positions.len(), inserted, |mut answer| {
+            self.insert_each(positions, |at, set| tell(&mut answer, 64 * at, &[set]))
+        })
     }
 
     fn insert_each(&self, positions: &[u64], each: impl FnMut(usize, u64)) -> Result<usize, OutOfBoundsError> {

@@ -3,8 +3,9 @@
 
 use super::words::words_of;
 use super::{AtomicBits, Bitmap, ConcurrentBitmap, Storage};
+use crate::codec::snapshot::{FixedSize, Stored};
 use crate::codec::{
-    Decoded, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, admit,
+    Decoded, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, Snapshot, SnapshotBytes, Viewed, admit,
     check_zeros, from_slice, invalid, read_words, snapshot_bytes, viewed, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
@@ -66,53 +67,29 @@ fn check_end<W: Load>(words: &[W], bound: u64) -> Decoded<()> {
 /// Snapshots. A snapshot holds every position that was inserted before the call and is not removed
 /// meanwhile.
 impl<B: Storage> Bitmap<B> {
-    /// The length of a snapshot in bytes: 192 and the bytes of the bits, rounded up to 64.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom::ConcurrentBitmap::new(1000)?.snapshot_bytes(), 192 + 128);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn snapshot_bytes(&self) -> usize {
-        snapshot_bytes(used(self.bound()))
-    }
-
-    /// The set as bytes that [`from_bytes`](ConcurrentBitmap::from_bytes) reads, in the
-    /// [format](crate::codec#the-format) of snapshots. Aborts if the allocation fails.
+    /// The content, to be written as bytes: to a vector, a writer, a file.
     ///
     /// ```
     /// use lanebloom::ConcurrentBitmap;
     ///
     /// let set = ConcurrentBitmap::new(1000)?;
-    /// set.insert_batch(&[17, 600])?;
-    /// let bytes = set.to_bytes();
-    /// assert_eq!(bytes.len(), set.snapshot_bytes());
-    /// assert!(ConcurrentBitmap::from_bytes(&bytes)?.0 == set);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.snapshot_bytes());
-        let Ok(()) = self.encode(&mut bytes);
-        bytes
-    }
-
-    /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer need not
-    /// be buffered. It does not flush. Fails if the writer fails.
-    ///
-    /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
     /// set.insert(17)?;
-    /// let mut stream = Vec::new();
-    /// set.write_to(&mut stream)?;
-    /// assert_eq!(stream, set.to_bytes());
+    /// let bytes = set.snapshot().to_vec();
+    /// assert!(ConcurrentBitmap::from_bytes(&bytes)?.0.contains(17));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[cfg(feature = "std")]
-    pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
-        let mut out = crate::codec::Writer::new(writer);
-        self.encode(&mut out)?;
-        out.finish()
+    #[inline]
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<'_, Self> {
+        Snapshot(self)
+    }
+}
+
+impl<B: Storage> Stored for Bitmap<B> {
+    type Size = FixedSize;
+
+    fn encoded_bytes(&self) -> usize {
+        snapshot_bytes(used(self.bound()))
     }
 
     fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
@@ -132,7 +109,7 @@ impl ConcurrentBitmap {
     ///
     /// let set = ConcurrentBitmap::new(1000)?;
     /// set.insert(17)?;
-    /// let mut bytes = set.to_bytes();
+    /// let mut bytes = set.snapshot().to_vec();
     /// bytes.extend(b"more");
     /// let (same, rest) = ConcurrentBitmap::from_bytes(&bytes)?;
     /// assert!(same.iter().eq([17]) && same.insert(18)?);
@@ -156,7 +133,7 @@ impl ConcurrentBitmap {
     ///
     /// let set = ConcurrentBitmap::new(1000)?;
     /// set.insert(17)?;
-    /// let stream = set.to_bytes();
+    /// let stream = set.snapshot().to_vec();
     /// assert!(ConcurrentBitmap::read_from(&stream[..], 128)? == set);
     /// assert!(ConcurrentBitmap::read_from(&stream[..], 127).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -190,7 +167,7 @@ impl ConcurrentBitmap {
 /// ```
 /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
 /// set.insert_batch(&[17, 600])?;
-/// let bytes = set.to_bytes();
+/// let bytes = set.snapshot().to_vec();
 /// let (view, _) = lanebloom::bitmap::BitmapView::from_bytes(&bytes)?;
 /// assert!(view.contains(17) && !view.contains(18) && view.iter().eq([17, 600]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -225,7 +202,7 @@ viewed! {
     bytes: [
         "let set = lanebloom::ConcurrentBitmap::new(1000)?;",
         "set.insert(17)?;",
-        "let bytes = set.to_bytes();"
+        "let bytes = set.snapshot().to_vec();"
     ]
 }
 
@@ -254,7 +231,7 @@ impl<'a> Viewed<'a> for BitmapView<'a> {
 #[cfg(feature = "serde")]
 mod serde {
     use super::*;
-    use crate::codec::{Snapshot, deserialize};
+    use crate::codec::{FromSnapshot, deserialize};
     use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     /// Writes the snapshot's bytes, in Base64 if the format is text.
@@ -271,7 +248,7 @@ mod serde {
     /// ```
     impl<B: Storage> Serialize for Bitmap<B> {
         fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-            ConcurrentBitmap::serialize_bytes(&self.to_bytes(), serializer)
+            ConcurrentBitmap::serialize_bytes(&self.snapshot().to_vec(), serializer)
         }
     }
 
@@ -283,7 +260,7 @@ mod serde {
         }
     }
 
-    impl Snapshot for ConcurrentBitmap {
+    impl FromSnapshot for ConcurrentBitmap {
         type Hasher = ();
         type Error = SnapshotError;
 

@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 /// use lanebloom::codec::{Content, Kind, SnapshotHeader};
 ///
 /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(7).build()?;
-/// let file = filter.to_bytes();
+/// let file = filter.snapshot().to_vec();
 /// assert!(file.starts_with(&SnapshotHeader::MAGIC));
 /// let header = SnapshotHeader::peek(&file[..SnapshotHeader::LEN])?;
 /// assert_eq!(header.kind, Kind::Bloom); // `ConcurrentBloom::from_bytes` reads it
@@ -63,8 +63,8 @@ pub struct SnapshotHeader {
 /// ```
 /// use lanebloom::codec::{Content, SnapshotHeader};
 ///
-/// let bank = lanebloom::FilterBank::with_capacity(100, 1000, 0.1)?.to_bytes();
-/// let content = SnapshotHeader::peek(&bank)?.content;
+/// let bank = lanebloom::FilterBank::with_capacity(100, 1000, 0.1)?;
+/// let content = SnapshotHeader::peek(&bank.snapshot().to_vec())?.content;
 /// assert!(matches!(content, Content::Blocks { columns: Some(128), .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -158,7 +158,7 @@ impl SnapshotHeader {
     /// use lanebloom::codec::SnapshotHeader;
     ///
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// let mut bytes = filter.to_bytes();
+    /// let mut bytes = filter.snapshot().to_vec();
     /// assert!(SnapshotHeader::peek(&bytes[..127]).unwrap_err().is_truncated());
     /// bytes[24] ^= 1; // the length
     /// assert!(SnapshotHeader::peek(&bytes).is_err());
@@ -173,15 +173,15 @@ impl SnapshotHeader {
     ///
     /// ```
     /// use lanebloom::codec::SnapshotHeader;
-    /// use lanebloom::{BloomView, ConcurrentBloom, FastHash};
+    /// use lanebloom::{BloomView, ConcurrentBloom, FastHash, Hashed};
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let filter = builder.hasher(FastHash::with_seed(7)).build()?;
     /// filter.insert("a");
-    /// let bytes = filter.to_bytes();
+    /// let bytes = filter.snapshot().to_vec();
     /// let hasher = SnapshotHeader::peek(&bytes)?.any_hasher().unwrap();
     /// let (view, _) = BloomView::from_bytes_with(&bytes, hasher)?;
-    /// assert!(view.contains_hash(filter.hash("a")));
+    /// assert!(view.contains(&Hashed(filter.hash("a"))));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -329,7 +329,7 @@ fn blocks(layout: Layout, columns: Option<usize>, changed: Option<u64>) -> Conte
 /// let builder = ScalableBloom::builder().expected_keys(1000);
 /// let filter = builder.hasher(SipHash13::random()).build()?;
 /// filter.insert_all(0..5000u32)?;
-/// let mut backup = filter.to_bytes();
+/// let mut backup = filter.snapshot().to_vec();
 /// let (layers, rest) = codec::verify(&backup)?;
 /// assert_eq!(layers.len(), filter.layers().len());
 /// assert!(rest.is_empty());

@@ -65,15 +65,15 @@ use twox_hash::XxHash3_64;
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("seen");
 /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-/// replace_file(&path, |file| filter.write_to(file))?;
+/// replace_file(&path, |file| filter.snapshot().write_to(file))?;
 /// filter.insert("a");
-/// replace_file(&path, |file| filter.write_to(file))?;
+/// replace_file(&path, |file| filter.snapshot().write_to(file))?;
 /// // The filter takes 1 MiB at most.
 /// assert!(ConcurrentBloom::read_from(File::open(&path)?, 1 << 20)?.contains("a"));
 ///
 /// // After a failure the file is as before.
 /// assert!(replace_file(&path, |_| Err::<(), _>(io::Error::other("no"))).is_err());
-/// assert_eq!(fs::read(&path)?, filter.to_bytes());
+/// assert_eq!(fs::read(&path)?, filter.snapshot().to_vec());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {

@@ -20,13 +20,13 @@ const BELIEVED: usize = 64 << 10;
 /// Only the crates of this workspace implement it.
 ///
 /// ```
-/// use lanebloom::codec::{Limited, Snapshot};
+/// use lanebloom::codec::{FromSnapshot, Limited};
 /// use lanebloom::{CuckooFilter, ScalableBloom, SipHash13};
 /// use serde::de::DeserializeSeed;
 ///
 /// fn read<F>(json: &str, most: usize, hasher: F::Hasher) -> serde_json::Result<F>
 /// where
-///     F: Snapshot,
+///     F: FromSnapshot,
 /// {
 ///     let mut json = serde_json::Deserializer::from_str(json);
 ///     Limited::new(most, hasher).deserialize(&mut json)
@@ -40,7 +40,7 @@ const BELIEVED: usize = 64 << 10;
 /// assert!(read::<CuckooFilter<_>>(&json, 1 << 20, hasher).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Snapshot: Sized {
+pub trait FromSnapshot: Sized {
     /// The hasher that filled the filter, or `()` if filters of this type have only one.
     type Hasher;
     /// Why bytes are not a filter.
@@ -62,8 +62,8 @@ pub trait Snapshot: Sized {
 }
 
 /// Deserializes a filter with any hasher and a limit of its memory, as `read_from_with` does. It is
-/// a [`DeserializeSeed`], and its parameter is the filter's type. [`Snapshot`] has an example with
-/// a secret key.
+/// a [`DeserializeSeed`], and its parameter is the filter's type. [`FromSnapshot`] has an example
+/// with a secret key.
 ///
 /// A field of a struct:
 ///
@@ -95,15 +95,16 @@ pub trait Snapshot: Sized {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Limited<F: Snapshot> {
+pub struct Limited<F: FromSnapshot> {
     max_bytes: usize,
     hasher: F::Hasher,
     filter: PhantomData<fn() -> F>,
 }
 
-impl<F: Snapshot> Limited<F> {
+impl<F: FromSnapshot> Limited<F> {
     /// Reads a filter that takes at most `max_bytes` and has this hasher (`()` for a
-    /// [`ConcurrentBitmap`](crate::ConcurrentBitmap), which has none). [`Snapshot`] has an example.
+    /// [`ConcurrentBitmap`](crate::ConcurrentBitmap), which has none). [`FromSnapshot`] has an
+    /// example.
     pub fn new(max_bytes: usize, hasher: F::Hasher) -> Self {
         Self {
             max_bytes,
@@ -117,7 +118,7 @@ impl<F: Snapshot> Limited<F> {
 /// times of 64 generations, and the headers and trailers of 65.
 const MOST_BESIDE: usize = snapshot_bytes(64) + 65 * snapshot_bytes(0);
 
-impl<'de, F: Snapshot> DeserializeSeed<'de> for Limited<F> {
+impl<'de, F: FromSnapshot> DeserializeSeed<'de> for Limited<F> {
     type Value = F;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<F, D::Error> {

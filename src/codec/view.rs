@@ -7,6 +7,14 @@ use crate::error::SnapshotError;
 #[cfg(feature = "mmap")]
 use crate::error::SnapshotErrorKind;
 
+/// The example of a method: lines of code, as documentation.
+macro_rules! example {
+    ($($line:expr),+) => {
+        concat!("\n```\n", $($line, "\n",)+ "# Ok::<(), Box<dyn std::error::Error>>(())\n```")
+    };
+}
+pub(crate) use example;
+
 /// The bytes of one snapshot. While a view is opened, others may follow.
 #[derive(Clone)]
 pub(crate) enum SnapshotBytes<'a> {
@@ -109,7 +117,7 @@ macro_rules! viewed {
             /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that
             /// filled the original. Fails as [`from_bytes`](Self::from_bytes), and if the hasher
             /// differs.
-            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $($secret),+,
+            #[doc = $crate::codec::example!("let hasher = lanebloom::SipHash13::random();", $($secret),+,
                 concat!("let (view, _) = ", $path, "::from_bytes_with(&bytes, hasher)?;"),
                 concat!("assert!(", $found, ");"),
                 concat!("assert!(", $path, "::from_bytes(&bytes).unwrap_err().is_incompatible());"))]
@@ -129,7 +137,7 @@ macro_rules! viewed {
             /// See [`map`](Self::map).
             ///
             /// # Examples
-            #[doc = $crate::example!("let hasher = lanebloom::SipHash13::random();", $($secret),+,
+            #[doc = $crate::codec::example!("let hasher = lanebloom::SipHash13::random();", $($secret),+,
                 "let file = tempfile::tempfile()?;", "std::io::Write::write_all(&mut &file, &bytes)?;",
                 "// SAFETY: no other process knows of the file.",
                 concat!("let view = unsafe { ", $path, "::map_with(&file, hasher)? };"),
@@ -153,7 +161,7 @@ macro_rules! viewed {
             $(#[doc = $hashers])?
             ///
             /// # Examples
-            #[doc = $crate::example!($($bytes),+, "let bytes = [bytes, b\"more\".to_vec()].concat();",
+            #[doc = $crate::codec::example!($($bytes),+, "let bytes = [bytes, b\"more\".to_vec()].concat();",
                 concat!("let (view, rest) = ", $path, "::from_bytes(&bytes)?;"),
                 concat!("assert!(", $found, " && rest == b\"more\");"),
                 concat!("assert!(", $path, "::from_bytes(&bytes[..150]).unwrap_err().is_truncated());"))]
@@ -172,7 +180,7 @@ macro_rules! viewed {
             ///
             /// The view asks Linux for huge pages. Linux grants them if the file system can keep a
             /// file in huge pages, and the file is read anew or was written in large pieces, as
-            /// [`write_to`](crate::ConcurrentBloom::write_to) does. Then a first lookup reads 2
+            /// [`write_to`](crate::codec::Snapshot::write_to) does. Then a first lookup reads 2
             /// MiB, and a [`BloomView`](crate::BloomView) is as fast as the original. (The other
             /// views were not measured.)
             ///
@@ -190,7 +198,7 @@ macro_rules! viewed {
             /// file: the view keeps the old one.
             ///
             /// # Examples
-            #[doc = $crate::example!($($bytes),+,
+            #[doc = $crate::codec::example!($($bytes),+,
                 "let file = tempfile::tempfile()?;", "std::io::Write::write_all(&mut &file, &bytes)?;",
                 "// SAFETY: no other process knows of the file.",
                 concat!("let view = unsafe { ", $path, "::map(&file)? };"),
@@ -206,7 +214,7 @@ macro_rules! viewed {
         impl<$($s)?> $view<'_, $($s)?> {
             /// Computes the checksum of all the bytes. Fails if it differs from the one in the
             /// snapshot.
-            #[doc = $crate::example!($($bytes),+, "let mut bytes = bytes;",
+            #[doc = $crate::codec::example!($($bytes),+, "let mut bytes = bytes;",
                 concat!("assert!(", $path, "::from_bytes(&bytes)?.0.verify().is_ok());"),
                 "bytes[200] ^= 1;",
                 concat!("assert!(", $path, "::from_bytes(&bytes)?.0.verify().is_err());"))]
@@ -215,7 +223,7 @@ macro_rules! viewed {
             }
 
             /// The bytes of the snapshot.
-            #[doc = $crate::example!($($bytes),+,
+            #[doc = $crate::codec::example!($($bytes),+,
                 concat!("assert_eq!(", $path, "::from_bytes(&bytes)?.0.bytes(), bytes);"))]
             #[must_use]
             pub fn bytes(&self) -> &[u8] {

@@ -77,7 +77,7 @@ impl FilterHasher for BuiltinHasher {
 ///
 /// ```
 /// use lanebloom::hash::AnyHasher;
-/// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash, KeyHasher};
+/// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash, Hashed, KeyHasher};
 /// use lanebloom::{Prehashed, SipHash13};
 ///
 /// // A program's option decides.
@@ -88,15 +88,15 @@ impl FilterHasher for BuiltinHasher {
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
 /// let filter = builder.clone().hasher(hasher).build()?;
 /// if let AnyHasher::Builtin(hasher) = hasher {
-///     filter.insert_hash(hasher.hash_key("a"));
+///     filter.insert(&Hashed(hasher.hash_key("a")));
 /// }
-/// filter.insert_hash(17);
+/// filter.insert(&Hashed(17));
 /// // Any program reads it.
-/// let bytes = filter.to_bytes();
+/// let bytes = filter.snapshot().to_vec();
 /// let (same, _) = ConcurrentBloom::from_bytes_with(&bytes, Prehashed)?;
-/// assert!(same.contains_hash(17) && *filter.hasher() == AnyHasher::Prehashed);
+/// assert!(same.contains(&Hashed(17)) && *filter.hasher() == AnyHasher::Prehashed);
 /// // A secret key is not in the snapshot.
-/// let secret = builder.hasher(SipHash13::random()).build()?.to_bytes();
+/// let secret = builder.hasher(SipHash13::random()).build()?.snapshot().to_vec();
 /// let (filter, _) = AnyFilter::from_bytes(&secret)?;
 /// assert!(matches!(filter.hasher(), Some(AnyHasher::Unknown { .. })));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

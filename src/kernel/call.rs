@@ -139,7 +139,8 @@ impl Kernels {
         unsafe { arch::single_insert(self.lookups.row)(lines, hash, &self.lookups.probe.pattern) }
     }
 
-    /// Runs `work` with single calls in the lines that are asked, in a function that is compiled for this CPU.
+    /// Runs `work` with single calls in the lines that are asked, in a function that is compiled
+    /// for this CPU.
     #[inline]
     pub(crate) fn inlined<A: Asked, R>(&self, work: impl FnOnce(Calls) -> R) -> R {
         let lookups = &self.lookups;

@@ -220,7 +220,8 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
     }
 }
 
-/// As a filter by hand, in place, at every length around the vectors and the words of a bitmap.
+/// The same as a filter by hand, in place, at every length around the vectors and the words of a
+/// bitmap.
 #[test]
 fn all_instruction_sets_pack_the_same_hashes() {
     for isa in Isa::all() {

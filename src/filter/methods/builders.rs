@@ -1,12 +1,12 @@
 //! The one builder: takes the number of keys and the rate, and passes them to the engine, which
-//! sizes itself. And the constructors of the types that have one.
+//! sizes itself.
 
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::traits::{Insert, Planned};
-use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
 use crate::hash::{FilterHasher, Murmur3};
+use crate::key::Key;
 use alloc::format;
 use core::fmt;
 
@@ -29,7 +29,7 @@ use core::fmt;
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
 /// let filter = builder.false_positive_rate(1e-3).build()?;
-/// assert!((16.7..16.8).contains(&filter.bits_per_key()));
+/// assert!((16.7..16.8).contains(&filter.statistics().bits_per_key));
 /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
 /// assert_eq!(filter.memory_bytes(), 1 << 20);
 /// assert!((770_000..780_000).contains(&filter.expected_keys()));
@@ -97,7 +97,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// let builder = lanebloom::ConcurrentBloom::builder();
     /// let filter = builder.expected_keys(50_000).build()?;
     /// assert!((0..50_000u32).filter(|key| filter.insert(key)).count() > 49_500);
-    /// assert!(filter.current_false_positive_rate() < 0.011);
+    /// assert!(filter.statistics().false_positive_rate < 0.011);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias("expectedInsertions", "capacity"))]
@@ -168,60 +168,90 @@ impl<E: Planned, S> Builder<E, S> {
     }
 }
 
-/// The constructors of a type, and the options that its builder has beside those of all:
-/// `built! { Type: Engine; memory_budget, words_per_key, lines_per_key }`.
-macro_rules! built {
-    ($filter:ident: $engine:ty; $($option:ident),* $(; $first:literal)?) => {
-        /// Making a filter.
-        impl $filter {
-            $(#[doc = $first] #[doc = ""])?
-            /// An empty filter for `keys` keys at this rate, with the builder's defaults. Fails as
-            /// [`build`](crate::Builder::build).
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter "with_capacity(1000, 1e-3)";
-                "assert!(filter.expected_keys() == 1000 && filter.false_positive_rate() <= 1e-3);",
-                concat!("assert!(lanebloom::", stringify!($filter), "::with_capacity(1000, 1.0).is_err());"))]
-            #[doc(alias("create", "new", "with_false_pos"))]
-            #[inline]
-            pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, $crate::BuildError> {
-                let builder = Self::builder().expected_keys(keys);
-                builder.false_positive_rate(false_positive_rate).build()
-            }
+/// Making a filter.
+impl<E: Planned> Filter<E> {
+    /// An empty filter for `keys` keys at this rate, with the builder's defaults. Fails as
+    /// [`build`](Builder::build).
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 1e-3)?;
+    /// assert!(filter.expected_keys() == 1000 && filter.false_positive_rate() <= 1e-3);
+    /// assert!(ConcurrentBloom::with_capacity(1000, 1.0).is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("create", "new", "with_false_pos"))]
+    #[inline]
+    pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        let builder = Self::builder().expected_keys(keys);
+        builder.false_positive_rate(false_positive_rate).build()
+    }
 
-            /// A builder, for all options.
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter "builder().expected_keys(1000).build()";
-                "assert_eq!(filter.expected_keys(), 1000);")]
-            #[inline]
-            pub fn builder() -> $crate::Builder<$engine> {
-                $crate::Builder::new()
-            }
+    /// A builder, for all options.
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn builder() -> Builder<E> {
+        Builder::new()
+    }
 
-            $(#[doc = $first] #[doc = ""])?
-            /// A filter that holds `keys` and is sized for as many, at this false-positive rate. (A
-            /// [`WindowedBloom`](crate::WindowedBloom) has room for as many in each generation.)
-            /// Fails as [`build`](crate::Builder::build), and if there is no room for one of the
-            /// keys.
-            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([1, 2], 0.01)";
-                "assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));")]
-            #[doc(alias("collect", "from_iter", "toBloomFilter"))]
-            pub fn from_keys<K: $crate::Funnel>(
-                keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
-                false_positive_rate: f64,
-            ) -> Result<Self, $crate::BuildError> {
-                $crate::filter::methods::builders::from_keys(keys.into_iter(), false_positive_rate)
+    /// A filter that holds `keys` and is sized for as many, at this false-positive rate. (A
+    /// [`WindowedBloom`](crate::WindowedBloom) has room for as many in each generation.) Fails as
+    /// [`build`](Builder::build), and if there is no room for one of the keys.
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::from_keys([1, 2], 0.01)?;
+    /// assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("collect", "from_iter", "toBloomFilter"))]
+    pub fn from_keys<K: Key<Murmur3>>(
+        keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
+        false_positive_rate: f64,
+    ) -> Result<Self, BuildError>
+    where
+        E: Insert,
+    {
+        let keys = keys.into_iter();
+        let len = keys.len();
+        let filter = Self::with_capacity(E::at_once(len), false_positive_rate)?;
+        match filter.try_insert_all(keys) {
+            Ok(_) => Ok(filter),
+            Err(error) => {
+                let inserted = error.into().inserted();
+                Err(BuildError::new(format!(
+                    "the filter has room for only {inserted} of {len} keys"
+                )))
             }
         }
+    }
+}
 
+/// The options that the builder of a type has beside those of all: `options! { Type: Engine;
+/// memory_budget, words_per_key, lines_per_key }`.
+macro_rules! options {
+    ($filter:ident: $engine:ty; $($option:ident),*) => {
         /// Options.
         impl<S> $crate::Builder<$engine, S> {
-            $($crate::filter::methods::built! { @$option $filter })*
+            $($crate::filter::methods::options! { @$option $filter })*
         }
     };
 
     (@memory_budget $filter:ident) => {
         /// The most memory that the filter may take, in bytes: at least one line of 64, and 72 in a
         /// [`DLeftFilter`](crate::DLeftFilter).
-        #[doc = $crate::example!("filter" = "lanebloom::" $filter "builder().memory_budget(100_000).build()";
-            "assert!((99_000..=100_000).contains(&filter.memory_bytes()));")]
+        ///
+        /// ```
+        #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder();")]
+        /// let filter = builder.memory_budget(100_000).build()?;
+        /// assert!((99_000..=100_000).contains(&filter.memory_bytes()));
+        /// # Ok::<(), lanebloom::BuildError>(())
+        /// ```
         pub fn memory_budget(mut self, bytes: usize) -> Self {
             self.request.budget = Some(bytes);
             self
@@ -236,11 +266,15 @@ macro_rules! built {
         /// bit of it. The default is the fewest words whose memory is within 10% of the least. With
         /// 1, an insert and a remove are claims: if several threads race, exactly one gets `true`.
         /// Two lines have 16 words at most.
-        #[doc = $crate::example!(
-            concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);"),
-            "let claims = builder.clone().words_per_key(1).build()?;",
-            "assert!(claims.memory_bytes() > builder.clone().build()?.memory_bytes());",
-            "assert!(builder.words_per_key(3).build().is_err());")]
+        ///
+        /// ```
+        #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder();")]
+        /// let builder = builder.expected_keys(1000);
+        /// let claims = builder.clone().words_per_key(1).build()?;
+        /// assert!(claims.memory_bytes() > builder.clone().build()?.memory_bytes());
+        /// assert!(builder.words_per_key(3).build().is_err());
+        /// # Ok::<(), lanebloom::BuildError>(())
+        /// ```
         pub fn words_per_key(mut self, words: usize) -> Self {
             self.request.words = Some(words);
             self
@@ -254,34 +288,18 @@ macro_rules! built {
         /// time](crate::docs::cost#two-lines-per-key). The default is two from a rate of 1e-5 down.
         /// If [`words_per_key`](Self::words_per_key) is given, it takes one. With two, an insert's
         /// answer is not a claim: if several threads race, at least one gets `true`.
-        #[doc = $crate::example!(
-            concat!("let builder = lanebloom::", stringify!($filter), "::builder().false_positive_rate(1e-4);"),
-            "let builder = builder.expected_keys(100_000);",
-            "let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);",
-            "assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);")]
+        ///
+        /// ```
+        #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder();")]
+        /// let builder = builder.expected_keys(100_000).false_positive_rate(1e-4);
+        /// let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);
+        /// assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);
+        /// # Ok::<(), lanebloom::BuildError>(())
+        /// ```
         pub fn lines_per_key(mut self, lines: usize) -> Self {
             self.request.lines = Some(lines);
             self
         }
     };
 }
-pub(crate) use built;
-
-/// [`from_keys`](crate::ConcurrentBloom::from_keys) of any type.
-pub(crate) fn from_keys<E: Planned + Insert, K: Funnel>(
-    keys: impl ExactSizeIterator<Item = K>,
-    rate: f64,
-) -> Result<Filter<E>, BuildError> {
-    let len = keys.len();
-    let builder = Builder::<E>::new().expected_keys(E::at_once(len));
-    let filter = builder.false_positive_rate(rate).build()?;
-    match filter.insert_all(keys) {
-        Ok(_) => Ok(filter),
-        Err(error) => {
-            let inserted = error.into().inserted();
-            Err(BuildError::new(format!(
-                "the filter has room for only {inserted} of {len} keys"
-            )))
-        }
-    }
-}
+pub(crate) use options;

@@ -1,10 +1,10 @@
 //! `Serialize` and `Deserialize` of the filters (feature `serde`): the bytes of the snapshot, with
 //! the same checks.
 
-use crate::codec::{Snapshot, deserialize, from_slice, given};
+use crate::codec::{FromSnapshot, deserialize, from_slice, given};
 use crate::error::SnapshotError;
-use crate::filter::Filter;
-use crate::filter::traits::{Encode, FixedSize, Stored};
+use crate::filter::traits::{Encode, FixedSize, Loaded};
+use crate::filter::{Filter, Frozen};
 use crate::hash::FilterHasher;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// ```
 impl<E: Encode, S: FilterHasher> Serialize for Filter<E, S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        Self::serialize_bytes(&self.to_bytes(), serializer)
+        Self::serialize_bytes(&self.snapshot().to_vec(), serializer)
     }
 }
 
@@ -51,11 +51,35 @@ impl<'de, E: Encode<Size = FixedSize>> Deserialize<'de> for Filter<E> {
     }
 }
 
-impl<E: Encode, S: FilterHasher> Snapshot for Filter<E, S> {
+impl<E: Encode, S: FilterHasher> FromSnapshot for Filter<E, S> {
     type Hasher = S;
     type Error = SnapshotError;
 
     fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| <Self as Stored>::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+        from_slice(bytes, |input| <Self as Loaded>::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+    }
+}
+
+/// The same form as of every other filter.
+impl<E: Encode, S: FilterHasher> Serialize for Frozen<E, S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// The same form as of every other filter.
+impl<'de, E: Encode<Size = FixedSize>> Deserialize<'de> for Frozen<E> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Filter::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<E: Encode, S: FilterHasher> FromSnapshot for Frozen<E, S> {
+    type Hasher = S;
+    type Error = SnapshotError;
+
+    fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        let (filter, rest) = Filter::decode_within(bytes, max_bytes, hasher)?;
+        Ok((Self(filter), rest))
     }
 }

@@ -1,5 +1,5 @@
-//! Two filters, compared and combined as sets of keys (`unions.rs` has the union, which more types
-//! have). And folds: a filter becomes one of fewer blocks, without its keys.
+//! Two filters, compared and combined as sets of keys. And folds: a filter becomes one of fewer
+//! blocks, without its keys.
 //!
 //! `pattern.rs` finds the block of a hash as the floor of `hash * blocks / 2^64`. With `blocks / f`
 //! blocks it is the floor of that block divided by `f`. The pattern in the block does not depend on
@@ -15,11 +15,11 @@ use crate::hash::FilterHasher;
 use crate::words::bits;
 use alloc::format;
 use alloc::vec::Vec;
-use core::array;
+use core::borrow::Borrow;
+use core::{array, fmt};
 
 /// An engine whose content is blocks of bits, or of counters, which lookups see as bits.
 ///
-/// The functions for two filters fail as [`Union::union_from`]: if layout or hasher differ.
 pub trait Sets: Engine + Union {
     /// The words of a block.
     type Block: AsRef<[u64]>;
@@ -55,50 +55,142 @@ pub trait Sets: Engine + Union {
         // Pairs with the inserts of a thread that inserts each key into `other` first.
         self.blocks().inspect(|_| bits::acquire()).zip(other.blocks())
     }
+}
 
-    /// Keeps in the one filter what the other one has too.
-    fn intersection_from<S: FilterHasher>(
-        filter: &mut Filter<Self, S>,
-        other: &Filter<Self, S>,
-    ) -> Result<bool, IncompatibleError> {
-        filter.check_union(other)?;
-        let changed = filter.engine.keep_common(&other.engine);
-        bits::acquire();
-        Ok(changed)
+/// Two filters of one layout and one hasher, as sets of keys; made by
+/// [`with`](crate::ConcurrentBloom::with). Both may be in use meanwhile.
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let monday = ConcurrentBloom::with_capacity(100_000, 0.01)?;
+/// let tuesday = monday.clone();
+/// monday.insert_all(0..50_000);
+/// tuesday.insert_all(40_000..80_000);
+/// let both = monday.with(&tuesday)?;
+/// assert!(both.intersection_len().abs_diff(10_000) < 500);
+/// assert!(!both.is_subset() && !both.is_disjoint());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Pair<'a, E, S> {
+    pub(crate) one: &'a Filter<E, S>,
+    pub(crate) other: &'a Filter<E, S>,
+}
+
+impl<E, S> Clone for Pair<'_, E, S> {
+    fn clone(&self) -> Self {
+        *self
     }
+}
 
-    /// Whether no key is in both filters.
-    fn is_disjoint<S: FilterHasher>(
-        filter: &Filter<Self, S>,
-        other: &Filter<Self, S>,
-    ) -> Result<bool, IncompatibleError> {
-        filter.check_union(other)?;
-        Ok(filter.engine.share_no_key(&other.engine))
+impl<E, S> Copy for Pair<'_, E, S> {}
+
+impl<E: Engine, S: fmt::Debug> fmt::Debug for Pair<'_, E, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pair").field(self.one).field(self.other).finish()
     }
+}
 
-    /// Whether the other filter has every key of the one.
-    fn is_subset<S: FilterHasher>(
-        filter: &Filter<Self, S>,
-        other: &Filter<Self, S>,
-    ) -> Result<bool, IncompatibleError> {
-        filter.check_union(other)?;
-        let mut blocks = filter.engine.both(&other.engine);
+impl<'a, E: Sets, S: FilterHasher> Pair<'a, E, S> {
+    /// Fails if layout or hasher differ.
+    #[doc(hidden)]
+    pub fn of(one: &'a Filter<E, S>, other: &'a Filter<E, S>) -> Result<Self, IncompatibleError> {
+        one.check_union(other)?;
+        Ok(Self { one, other })
+    }
+}
+
+#[allow(private_bounds, reason = "all filters that make one")]
+impl<E: Sets, S> Pair<'_, E, S> {
+    /// Whether the second filter has every key of the first: `false` is certain, `true` may be by
+    /// chance. It is `true` exactly if the second [contains](crate::ConcurrentBloom::contains) each
+    /// of the keys: the ones that it lacks would all have to be false positives.
+    ///
+    /// If every insert into the first filter happens after one of the same key into the second, and
+    /// no key is removed, the result is `true` beside such inserts too. Ends in an `Acquire`, like
+    /// a lookup's `true`.
+    ///
+    /// ```
+    /// let part = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let all = part.clone();
+    /// part.insert(&1);
+    /// all.insert_batch(&[1, 2]);
+    /// assert!(part.with(&all)?.is_subset() && !all.with(&part)?.is_subset());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "is_superset")]
+    #[must_use]
+    pub fn is_subset(self) -> bool {
+        let mut blocks = self.one.engine.both(&self.other.engine);
         let subset = blocks.all(|(a, b)| {
             let words = a.as_ref().iter().zip(b.as_ref());
             words.fold(0, |missing, (a, b)| missing | a & !b) == 0
         });
         bits::acquire();
-        Ok(subset)
+        subset
+    }
+
+    /// Whether no key is in both filters: `true` is certain, `false` may be by chance.
+    ///
+    /// Only [sparse filters](crate::Filter#two-filters-as-sets) can be told apart.
+    ///
+    /// ```
+    /// let a = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let b = a.clone();
+    /// a.insert(&1);
+    /// b.insert(&2);
+    /// assert!(a.with(&b)?.is_disjoint());
+    /// b.insert(&1);
+    /// assert!(!a.with(&b)?.is_disjoint());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_disjoint(self) -> bool {
+        self.one.engine.share_no_key(&self.other.engine)
+    }
+
+    /// An estimate of the number of distinct keys in either filter: the number of keys of their
+    /// union, which is not made.
+    ///
+    /// ```
+    /// let a = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
+    /// let b = a.clone();
+    /// a.insert_all(0..50_000);
+    /// b.insert_all(40_000..80_000);
+    /// assert!(a.with(&b)?.union_len().abs_diff(80_000) < 500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn union_len(self) -> usize {
+        let [_, _, either] = self.lens();
+        either
+    }
+
+    /// An estimate of the number of distinct keys that are in both filters: those of each less
+    /// those of either.
+    ///
+    /// At rates of at most 1%, the standard error is at most `0.5 * sqrt(n)` for two filters with
+    /// their `n` expected keys, even if few keys are common: two filters of a million keys cannot
+    /// show whether they have 500 keys in common, or none.
+    ///
+    /// ```
+    /// let a = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
+    /// let b = a.clone();
+    /// a.insert_all(0..50_000);
+    /// b.insert_all(40_000..80_000);
+    /// assert!(a.with(&b)?.intersection_len().abs_diff(10_000) < 500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn intersection_len(self) -> usize {
+        let [ours, theirs, either] = self.lens();
+        ours.saturating_add(theirs).saturating_sub(either)
     }
 
     /// The numbers of keys in the one filter, in the other, and in either.
-    fn estimated_lens<S: FilterHasher>(
-        filter: &Filter<Self, S>,
-        other: &Filter<Self, S>,
-    ) -> Result<[usize; 3], IncompatibleError> {
-        filter.check_union(other)?;
+    fn lens(self) -> [usize; 3] {
         let mut ones = [0; 3];
-        for (a, b) in filter.engine.both(&other.engine) {
+        for (a, b) in self.one.engine.both(&self.other.engine) {
             for (a, b) in a.as_ref().iter().zip(b.as_ref()) {
                 for (ones, word) in ones.iter_mut().zip([*a, *b, a | b]) {
                     *ones += u64::from(word.count_ones());
@@ -106,11 +198,158 @@ pub trait Sets: Engine + Union {
             }
         }
         bits::acquire();
-        Ok(ones.map(|ones| filter.engine.keys_for(ones)))
+        ones.map(|ones| self.one.engine.keys_for(ones))
+    }
+}
+
+/// Two filters as sets.
+#[allow(private_bounds, reason = "filters that own their words")]
+impl<W: OwnWords, S: FilterHasher> Filter<Bloom<W>, S> {
+    /// This filter beside another one, to be compared as sets of keys: [`Pair`] has the
+    /// comparisons, and the delta. Fails if layout or hasher differ.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let part = ConcurrentBloom::from_keys([1, 2], 0.01)?;
+    /// let all = part.clone();
+    /// all.insert(&3);
+    /// assert!(part.with(&all)?.is_subset());
+    /// let other = ConcurrentBloom::with_capacity(1_000_000, 0.01)?;
+    /// assert!(part.with(&other).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("is_subset", "is_disjoint", "isCompatible"))]
+    pub fn with<'a>(&'a self, other: &'a Self) -> Result<Pair<'a, Bloom<W>, S>, IncompatibleError> {
+        Pair::of(self, other)
     }
 
-    /// Folds, if `factor` is a divisor.
-    fn fold<S>(filter: &mut Filter<Self, S>, factor: usize) -> Result<(), BuildError> {
+    /// Adds every key that was inserted into `other` before; returns whether that changed this
+    /// filter. Both may be in use meanwhile.
+    ///
+    /// Fails if layout or hasher (its algorithm, seed or key) differ. Then no key is added.
+    ///
+    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
+    /// sees what its inserter there had done before. `false` ends in an `Acquire`.
+    ///
+    /// ```
+    /// let all = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let (part, empty) = (all.clone(), all.clone());
+    /// part.insert("a");
+    /// assert!(all.union_from(&part)? && all.contains("a"));
+    /// assert!(!all.union_from(&empty)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("merge", "put_all", "putAll"))]
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        Union::union_from(self, other)
+    }
+}
+
+impl<W, S> Filter<Bloom<W>, S> {
+    /// The operations that no other thread may see, of [`Exclusive`]: inserts without atomics,
+    /// intersections, folds.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.exclusive().insert_batch(&["a", "b", "a"]), 2);
+    /// assert!(filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn exclusive(&mut self) -> Exclusive<'_, Bloom<W>, S> {
+        Exclusive(self)
+    }
+}
+
+/// A filter that no other thread uses; made by [`exclusive`](crate::ConcurrentBloom::exclusive).
+///
+/// ```
+/// let mut both = lanebloom::ConcurrentBloom::from_keys([1, 2], 0.01)?;
+/// let mut other = both.clone();
+/// other.clear();
+/// other.insert_batch(&[2, 3]);
+/// both.exclusive().intersection_from(&other)?;
+/// assert!(both.contains(&2) && !both.contains(&1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Exclusive<'a, E, S>(pub(crate) &'a mut Filter<E, S>);
+
+impl<E: Engine, S: fmt::Debug> fmt::Debug for Exclusive<'_, E, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Exclusive").field(self.0).finish()
+    }
+}
+
+impl<'a, E, S> Exclusive<'a, E, S> {
+    #[doc(hidden)]
+    pub fn of(filter: &'a mut Filter<E, S>) -> Self {
+        Self(filter)
+    }
+}
+
+#[allow(private_bounds, reason = "all filters that make one")]
+impl<E: Sets, S> Exclusive<'_, E, S> {
+    /// Keeps only what `other` has too; returns whether that changed this filter. `other` may be in
+    /// use meanwhile. Ends in an `Acquire` on `other`'s content.
+    ///
+    /// The result has every key that was inserted into both, [and
+    /// others](crate::Filter#two-filters-as-sets). What was inserted into two filters with counters
+    /// can be removed again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if layout or hasher differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut both = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let other = both.clone();
+    /// both.insert_batch(&[1, 2]);
+    /// other.insert_batch(&[2, 3]);
+    /// assert!(both.exclusive().intersection_from(&other)?);
+    /// assert!(!both.exclusive().intersection_from(&other)?);
+    /// assert!(both.contains(&2) && !both.contains(&1) && !both.contains(&3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("intersect_from", "and", "retain"))]
+    pub fn intersection_from(self, other: &impl Borrow<Filter<E, S>>) -> Result<bool, IncompatibleError>
+    where
+        S: FilterHasher,
+    {
+        let other = other.borrow();
+        self.0.check_union(other)?;
+        let changed = self.0.engine.keep_common(&other.engine);
+        bits::acquire();
+        Ok(changed)
+    }
+
+    /// Divides the number of [blocks](crate::bloom::Layout::blocks), and so the memory and the
+    /// [expected keys](crate::Filter::expected_keys), by `factor`. The keys are not needed: [how a
+    /// fold works](crate::Filter#folds), and which factors a filter has.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `factor` does not divide the number of blocks (with two lines per key, half of it),
+    /// or if the new memory cannot be allocated. Then the filter is as before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let builder = lanebloom::ConcurrentBloom::builder();
+    /// let sized = |bytes| builder.clone().memory_budget(bytes).build();
+    /// let (mut filter, small) = (sized(1 << 16)?, sized(1 << 13)?);
+    /// filter.insert_all(0..200);
+    /// small.insert_all(0..200);
+    /// filter.exclusive().fold(8)?;
+    /// assert!(filter == small && filter.memory_bytes() == 1 << 13);
+    /// assert_eq!(filter.expected_keys(), small.expected_keys());
+    /// assert!(filter.exclusive().fold(3).is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("shrink", "halve", "compact"))]
+    pub fn fold(self, factor: usize) -> Result<(), BuildError> {
+        let filter = self.0;
         let (blocks, of) = filter.engine.blocks_to_fold();
         if factor == 0 || blocks % factor != 0 {
             let problem = format!("the {blocks} blocks{of} cannot be folded by {factor}, which does not divide them");
@@ -119,21 +358,48 @@ pub trait Sets: Engine + Union {
         replace(filter, factor, usize::max(filter.expected_keys() / factor, 1))
     }
 
-    /// Folds by the largest divisor that keeps `rate`, or by 1.
-    fn fold_to_rate<S>(filter: &mut Filter<Self, S>, rate: f64) -> Result<usize, BuildError> {
+    /// [Folds](Self::fold) by the largest factor after which the [rate
+    /// now](crate::Statistics::false_positive_rate) is at most `rate`; returns the factor. It is 1,
+    /// and the filter as before, if every fold would raise the rate beyond that.
+    ///
+    /// The [expected keys](crate::Filter::expected_keys) are then those for which the new filter
+    /// keeps this rate. Fold a filter that gets no more keys before it is saved or sent.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `rate` is not between 0 and 1, or if the new memory cannot be allocated.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let builder = lanebloom::ConcurrentBloom::builder();
+    /// let mut filter = builder.memory_budget(1 << 20).build()?;
+    /// filter.insert_all(0..1000);
+    /// let factor = filter.exclusive().fold_to_rate(0.01)?;
+    /// assert_eq!(filter.memory_bytes(), (1 << 20) / factor);
+    /// assert!(factor >= 128 && filter.statistics().false_positive_rate <= 0.01);
+    /// assert!((0..1000).all(|key| filter.contains(&key)));
+    /// assert_eq!(filter.exclusive().fold_to_rate(0.01)?, 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("shrink_to_fit"))]
+    pub fn fold_to_rate(self, rate: f64) -> Result<usize, BuildError> {
         BuildError::check_rate(rate)?;
+        let filter = self.0;
         let (blocks, _) = filter.engine.blocks_to_fold();
         let factors: Vec<usize> = (1..=blocks).filter(|factor| blocks % factor == 0).collect();
         let kept = factors.partition_point(|&factor| filter.engine.rate_after(factor) <= rate);
-        Self::fold_for_rate(filter, factors[kept.saturating_sub(1)], rate)
-    }
-
-    /// Folds by a divisor for as many keys as keep `rate` then; returns the divisor.
-    fn fold_for_rate<S>(filter: &mut Filter<Self, S>, factor: usize, rate: f64) -> Result<usize, BuildError> {
-        if factor > 1 {
-            replace(filter, factor, filter.engine.keys_after(factor, rate))?;
-        }
+        let factor = factors[kept.saturating_sub(1)];
+        fold_for_rate(filter, factor, rate)?;
         Ok(factor)
+    }
+}
+
+/// Folds by a divisor for as many keys as keep `rate` then.
+pub fn fold_for_rate<E: Sets, S>(filter: &mut Filter<E, S>, factor: usize, rate: f64) -> Result<(), BuildError> {
+    match factor {
+        1 => Ok(()),
+        _ => replace(filter, factor, filter.engine.keys_after(factor, rate)),
     }
 }
 
@@ -232,159 +498,3 @@ impl<W: OwnWords> Sets for Bloom<W> {
         Ok(folded)
     }
 }
-
-/// The sets and folds of a type: `sets! { Type: Engine }`, with estimates `sets! { Type: Engine,
-/// estimates }`.
-///
-/// A type of another crate is not an alias of a [`Filter`](crate::Filter), but derefs to one. It
-/// has its inserts and its unions from here too: `sets! { "its_crate::", Type: Engine, "a call that
-/// makes a filter of some bytes", "one that makes a filter of another layout", "what an insert's
-/// answer means" }`. A type that derefs to none has the estimates alone, from a function
-/// `estimated_lens` of its module: `sets! { estimates "its_crate::", Name for [] Type; self }`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! sets {
-    ($filter:ident: $engine:ty $(, $estimates:ident)?) => {
-        $crate::sets! { "lanebloom::", $filter for [S: $crate::hash::FilterHasher] $filter<S>;
-        $engine, "builder().memory_budget(bytes).build()" }
-        $($crate::sets! { $estimates "lanebloom::", $filter for [S: $crate::hash::FilterHasher] $filter<S>;
-        <$engine as $crate::internal::Sets> })?
-    };
-
-    ($krate:literal, $filter:ident: $engine:ty, $sized:literal, $other:literal, $says:literal) => {
-        $crate::inserts! { extends $krate, $filter for [] $filter }
-        $crate::inserts! { $krate, $filter for [] $filter, [] $filter; $engine => bool, usize, $crate::internal::into_ok; $says, "", "false" }
-        $crate::unions! { $krate, $filter for [] $filter; $engine, "", $other }
-        $crate::sets! { $krate, $filter for [] $filter; $engine, $sized }
-        $crate::sets! { estimates $krate, $filter for [] $filter; <$engine as $crate::internal::Sets> }
-    };
-
-    (estimates $krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $($sets:tt)+) => {
-        /// Estimates for two filters. They fail as [`union_from`](Self::union_from): if layout or
-        /// hasher differ.
-        impl<$($hashes)*> $target {
-            /// An estimate of the number of distinct keys in either filter: the
-            /// [`estimated_len`](lanebloom::Filter::estimated_len) of their union, which is not
-            /// made.
-            #[doc = $crate::example!("a" = $krate $filter "with_capacity(100_000, 0.01)";
-                "let b = a.clone();", "a.insert_all(0..50_000);",
-                "b.insert_all(40_000..80_000);",
-                "assert!(a.estimated_union_len(&b).unwrap().abs_diff(80_000) < 500);")]
-            pub fn estimated_union_len(&self, other: &Self) -> Result<usize, $crate::IncompatibleError> {
-                $($sets)+::estimated_lens(self, other).map(|[_, _, either]| either)
-            }
-
-            /// An estimate of the number of distinct keys that are in both filters: those of each
-            /// less those of either.
-            ///
-            /// At rates of at most 1%, the standard error is at most `0.5 * sqrt(n)` for two
-            /// filters with their `n` expected keys, even if few keys are common: two filters of a
-            /// million keys cannot show whether they have 500 keys in common, or none.
-            #[doc = $crate::example!("a" = $krate $filter "with_capacity(100_000, 0.01)";
-                "let b = a.clone();", "a.insert_all(0..50_000);",
-                "b.insert_all(40_000..80_000);",
-                "assert!(a.estimated_intersection_len(&b).unwrap().abs_diff(10_000) < 500);")]
-            pub fn estimated_intersection_len(&self, other: &Self) -> Result<usize, $crate::IncompatibleError> {
-                let [ours, theirs, either] = $($sets)+::estimated_lens(self, other)?;
-                Ok(ours.saturating_add(theirs).saturating_sub(either))
-            }
-        }
-    };
-
-    ($krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $engine:ty, $sized:literal) => {
-        /// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from): if
-        /// layout or hasher differ.
-        impl<$($hashes)*> $target {
-            /// Keeps only what `other` has too; returns whether that changed this filter. `other`
-            /// may be in use meanwhile. It takes `&mut self`: beside inserts, some keys would
-            /// survive in part. Ends in an `Acquire` on `other`'s content.
-            ///
-            /// The result has every key that was inserted into both, [and
-            /// others](lanebloom::Filter#two-filters-as-sets). What was inserted into two filters
-            /// with counters can be removed again.
-            #[doc = $crate::example!("mut both" = $krate $filter "with_capacity(1000, 0.01)";
-                "let other = both.clone();", "both.insert_batch(&[1, 2]);",
-                "other.insert_batch(&[2, 3]);",
-                "assert_eq!(both.intersection_from(&other), Ok(true));",
-                "assert_eq!(both.intersection_from(&other), Ok(false));",
-                "assert!(both.contains(&2) && !both.contains(&1) && !both.contains(&3));")]
-            #[doc(alias("intersect_from", "and", "retain"))]
-            pub fn intersection_from(&mut self, other: &Self) -> Result<bool, $crate::IncompatibleError> {
-                <$engine as $crate::internal::Sets>::intersection_from(self, other)
-            }
-
-            /// Whether no key is in both filters: `true` is certain, `false` may be by chance.
-            ///
-            /// Only [sparse filters](lanebloom::Filter#two-filters-as-sets) can be told apart.
-            #[doc = $crate::example!("a" = $krate $filter "with_capacity(1000, 0.01)";
-                "let b = a.clone();", "a.insert(&1);", "b.insert(&2);",
-                "assert_eq!(a.is_disjoint(&b), Ok(true));",
-                "b.insert(&1);",
-                "assert_eq!(a.is_disjoint(&b), Ok(false));")]
-            pub fn is_disjoint(&self, other: &Self) -> Result<bool, $crate::IncompatibleError> {
-                <$engine as $crate::internal::Sets>::is_disjoint(self, other)
-            }
-
-            /// Whether `other` has every key of this filter: `false` is certain, `true` may be by
-            /// chance. It is `true` exactly if `other` [contains](lanebloom::Filter::contains) each
-            /// of the keys: the ones that it lacks would all have to be false positives.
-            ///
-            /// If every insert into this filter happens after one of the same key into `other`, and
-            /// no key is removed, the answer is `true` beside such inserts too. Ends in an
-            /// `Acquire`, like a lookup's `true`.
-            #[doc = $crate::example!("part" = $krate $filter "with_capacity(1000, 0.01)";
-                "let all = part.clone();", "part.insert(&1);", "all.insert_batch(&[1, 2]);",
-                "assert_eq!(part.is_subset(&all), Ok(true));",
-                "assert_eq!(all.is_subset(&part), Ok(false));")]
-            #[doc(alias = "is_superset")]
-            pub fn is_subset(&self, other: &Self) -> Result<bool, $crate::IncompatibleError> {
-                <$engine as $crate::internal::Sets>::is_subset(self, other)
-            }
-        }
-
-        /// Folds.
-        impl<$($hashes)*> $target {
-            /// Divides the number of [blocks](Self::blocks), and so the memory and the
-            /// [expected keys](lanebloom::Filter::expected_keys), by `factor`. The keys are not
-            /// needed: [how a fold works](lanebloom::Filter#folds), and which factors a filter has.
-            ///
-            /// Fails if `factor` does not divide the number of blocks (with two lines per key, half
-            /// of it), or if the new memory cannot be allocated. Then the filter is as before.
-            #[doc = $crate::example!(
-                concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";"),
-                "let (mut filter, small) = (sized(1 << 16)?, sized(1 << 13)?);",
-                "filter.insert_all(0..200);", "small.insert_all(0..200);",
-                "filter.fold(8)?;",
-                "assert!(filter == small && filter.memory_bytes() == 1 << 13);",
-                "assert_eq!(filter.expected_keys(), small.expected_keys());",
-                "assert!(filter.fold(3).is_err());")]
-            #[doc(alias("shrink", "halve", "compact"))]
-            pub fn fold(&mut self, factor: usize) -> Result<(), $crate::BuildError> {
-                <$engine as $crate::internal::Sets>::fold(self, factor)
-            }
-
-            /// [Folds](Self::fold) by the largest factor after which the [rate
-            /// now](lanebloom::Filter::current_false_positive_rate) is at most `rate`; returns the
-            /// factor. It is 1, and the filter as before, if every fold would raise the rate beyond
-            /// that.
-            ///
-            /// The [expected keys](lanebloom::Filter::expected_keys) are then those for which the
-            /// new filter keeps this rate. Fold a filter that gets no more keys before it is saved
-            /// or sent. Fails if `rate` is not between 0 and 1, or if the new memory cannot be
-            /// allocated.
-            #[doc = $crate::example!(
-                concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";"),
-                "let mut filter = sized(1 << 20)?;", "filter.insert_all(0..1000);",
-                "let factor = filter.fold_to_rate(0.01)?;",
-                "assert_eq!(filter.memory_bytes(), (1 << 20) / factor);",
-                "assert!(factor >= 128 && filter.current_false_positive_rate() <= 0.01);",
-                "assert!((0..1000).all(|key| filter.contains(&key)));",
-                "assert_eq!(filter.fold_to_rate(0.01)?, 1);")]
-            #[doc(alias("shrink_to_fit"))]
-            pub fn fold_to_rate(&mut self, rate: f64) -> Result<usize, $crate::BuildError> {
-                <$engine as $crate::internal::Sets>::fold_to_rate(self, rate)
-            }
-        }
-    };
-}
-pub(crate) use sets;

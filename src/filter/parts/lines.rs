@@ -245,11 +245,11 @@ impl<W: LineWords> Engine for Bloom<W> {
         });
         let false_positive_rate = self.layout.mean_rate(lines);
         bits::acquire();
-        Statistics {
-            fill_ratio: fill_ratio(ones, self.layout),
-            len: W::keys_of(self.layout, total),
+        Statistics::new(
+            fill_ratio(ones, self.layout),
+            W::keys_of(self.layout, total),
             false_positive_rate,
-        }
+        )
     }
 
     fn estimated_len(&self) -> usize {

@@ -93,6 +93,7 @@ mod tests {
     use super::*;
     use crate::filter::types::bloom::ConcurrentBloom;
     use crate::hash::bytes::mix;
+    use crate::key::Hashed;
     use alloc::vec::Vec;
 
     fn number(i: u64) -> u64 {
@@ -120,7 +121,7 @@ mod tests {
             for quarter in 1..=8u32 {
                 let from = keys as u64 * u64::from(quarter - 1) / 4;
                 let hashes: Vec<u64> = (from..keys as u64 * u64::from(quarter) / 4).map(number).collect();
-                filter.insert_hashes(&hashes);
+                filter.insert_batch(Hashed::slice(&hashes));
                 let inserted = f64::from(quarter) / 4.0;
                 let loads: Vec<f64> = (0..40)
                     .map(|i| estimate.load_of(&filter.engine, number(i) << 20) / inserted)
@@ -170,10 +171,10 @@ mod tests {
         let filter = filter(100_000, 0.01);
         let estimate = LoadEstimate::new(100_000);
         // One block near each end is full of bits.
-        let blocks = filter.blocks();
+        let blocks = filter.layout().blocks;
         let in_block = |wanted: usize| (0..).map(number).filter(move |&hash| block(hash, blocks) == wanted);
         for wanted in [0, blocks - 1] {
-            filter.insert_hashes(&in_block(wanted).take(200).collect::<Vec<_>>());
+            filter.insert_all(in_block(wanted).take(200).map(Hashed));
         }
         let load = |wanted| estimate.load_of(&filter.engine, in_block(wanted).next().unwrap());
         assert!(load(0) > 0.0 && load(blocks - 1) > 0.0);

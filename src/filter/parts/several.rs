@@ -277,7 +277,7 @@ mod tests {
     use crate::hash::Murmur3;
     use crate::hash::bytes::mix;
     use crate::kernel::instruction_sets;
-    use crate::{BloomView, filter::Filter};
+    use crate::{Bitmap, BloomView, Hashed, filter::Filter};
     use alloc::vec;
     use alloc::vec::Vec;
 
@@ -312,45 +312,46 @@ mod tests {
                 let new = hashes(5000 * len as u64, len);
                 let changed: Vec<bool> = new
                     .iter()
-                    .map(|&hash| first.insert_hash(hash) | other.insert_hash(second(hash)))
+                    .map(|&hash| first.insert(&Hashed(hash)) | other.insert(&Hashed(second(hash))))
                     .collect();
                 let count = changed.iter().filter(|changed| **changed).count();
-                let single: Vec<bool> = new.iter().map(|&hash| by_one.insert_hash(hash)).collect();
+                let single: Vec<bool> = new.iter().map(|&hash| by_one.insert(&Hashed(hash))).collect();
                 assert_eq!(single, changed);
-                let looped = in_loop.inlined(|f| new.iter().map(|&hash| f.insert_hash(hash)).collect::<Vec<_>>());
+                let looped = in_loop.inlined(|f| new.iter().map(|&hash| f.insert(&Hashed(hash))).collect::<Vec<_>>());
                 assert_eq!(looped, changed, "{isa}, {words} words");
-                assert_eq!(batch.insert_hashes(&new), count);
+                assert_eq!(batch.insert_batch(Hashed::slice(&new)), count);
                 let mut flags = vec![false; len];
-                assert_eq!(flagged.insert_hashes_flagged(&new, &mut flags), count);
+                assert_eq!(flagged.insert_batch_into(Hashed::slice(&new), &mut flags), count);
                 assert_eq!(flags, changed);
-                assert_eq!(own.insert_hashes_mut(&new), count);
+                assert_eq!(own.exclusive().insert_batch(Hashed::slice(&new)), count);
 
                 // Half of them known.
                 let asked = hashes(5000 * len as u64 + len as u64 / 2, len);
-                let halves = |hash: u64| [first.contains_hash(hash), other.contains_hash(second(hash))];
+                let halves = |hash: u64| [first.contains(&Hashed(hash)), other.contains(&Hashed(second(hash)))];
                 let expected: Vec<bool> = asked.iter().map(|&hash| halves(hash) == [true; 2]).collect();
                 in_one += asked.iter().map(|&hash| halves(hash)).filter(|[a, b]| a != b).count();
-                let single: Vec<bool> = asked.iter().map(|&hash| by_one.contains_hash(hash)).collect();
+                let single: Vec<bool> = asked.iter().map(|&hash| by_one.contains(&Hashed(hash))).collect();
                 assert_eq!(single, expected);
-                let looped = in_loop.inlined(|f| asked.iter().map(|&hash| f.contains_hash(hash)).collect::<Vec<_>>());
+                let looped =
+                    in_loop.inlined(|f| asked.iter().map(|&hash| f.contains(&Hashed(hash))).collect::<Vec<_>>());
                 assert_eq!(looped, expected, "{isa}, {words} words");
                 let (mut flags, mut bitmap) = (vec![false; len], vec![u64::MAX; len.div_ceil(64)]);
-                batch.contains_hashes(&asked, &mut flags);
+                batch.contains_batch(Hashed::slice(&asked), &mut flags);
                 assert_eq!(flags, expected, "{isa}, {words} words, {half} blocks, {len} hashes");
-                batch.contains_hashes_bitmap(&asked, &mut bitmap);
+                batch.contains_batch(Hashed::slice(&asked), Bitmap(&mut bitmap));
                 let bits = |i: usize| bitmap[i / 64] >> (i % 64) & 1 == 1;
                 assert!((0..64 * bitmap.len()).all(|i| bits(i) == *expected.get(i).unwrap_or(&false)));
                 if half < 1000 {
-                    let bytes = batch.to_bytes();
+                    let bytes = batch.snapshot().to_vec();
                     let view = BloomView::from_bytes(&bytes).unwrap().0.with_isa(isa);
                     flags.fill(true);
-                    view.contains_hashes(&asked, &mut flags);
+                    view.contains_batch(Hashed::slice(&asked), &mut flags);
                     assert_eq!(flags, expected);
                     assert!(
                         asked
                             .iter()
                             .zip(expected)
-                            .all(|(&hash, found)| view.contains_hash(hash) == found)
+                            .all(|(&hash, found)| view.contains(&Hashed(hash)) == found)
                     );
                 }
             }

@@ -300,11 +300,7 @@ impl<T: Slots> Engine for Bucketed<T> {
     fn statistics(&self) -> Statistics {
         let (slots, len) = self.table.occupied();
         let fill_ratio = slots as f64 / self.slots() as f64;
-        Statistics {
-            fill_ratio,
-            len,
-            false_positive_rate: T::rate_at(self.table.shape(), fill_ratio),
-        }
+        Statistics::new(fill_ratio, len, T::rate_at(self.table.shape(), fill_ratio))
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {

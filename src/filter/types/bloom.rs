@@ -1,29 +1,34 @@
 //! A Bloom filter whose keys have all their bits in one line of the cache: [`ConcurrentBloom`]. The
 //! [crate's page](crate) says when to use it, and what threads may rely on.
 
+mod calls;
 mod delta;
 mod inlined;
 #[cfg(feature = "rayon")]
 mod parallel;
 
 pub use self::inlined::Inlined;
-use crate::chunks::{Answer, Few, HashedKeys, Source, tell, unpack_into};
-use crate::codec::{Input, Kind, OwnHeader};
+#[cfg(feature = "rayon")]
+pub use self::parallel::Parallel;
+use crate::answers::{Answers, answered_into};
+use crate::chunks::{Answer, Few, Source, tell};
+use crate::codec::{Input, Kind, OwnHeader, Snapshot};
 use crate::error::{BuildError, SnapshotErrorKind};
-use crate::filter::Filter;
 use crate::filter::methods::inserts::into_ok;
-use crate::filter::methods::{built, inserts, sets, stored, unions};
+pub use crate::filter::methods::layouts::Layout;
+use crate::filter::methods::options;
 pub use crate::filter::parts::lines::Bloom;
 #[doc(hidden)]
 pub use crate::filter::parts::lines::BloomBits;
 use crate::filter::parts::lines::{LineWords, OwnWords};
 use crate::filter::parts::several;
-use crate::filter::traits::{Encode, Engine, Insert};
-use crate::funnel::Funnel;
-use crate::geometry::layout::Layout;
+use crate::filter::traits::{Encode, Engine, Insert, InsertMut};
+use crate::filter::{Exclusive, Filter};
+use crate::geometry::layout::Layout as LineLayout;
 use crate::geometry::sizing::Cell;
-use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::hash::Murmur3;
 use crate::kernel::{Isa, Lookups, Plan};
+use crate::key::Key;
 use crate::sorted_insert;
 use crate::words::bits::{self, Bits, Lines, Load};
 use crate::words::sync::AtomicU64;
@@ -36,10 +41,11 @@ use core::convert::Infallible;
 /// a key that is there, and by chance, at the false-positive rate, for a new one. Inserting a key
 /// again changes nothing.
 ///
-/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods, and the chapter
-/// [Consistency](crate#consistency) the promises to threads. Dense batches are inserted [in
-/// bulk](crate#inserting-in-bulk), which allocates memory: those of at least 1024 keys, and of 6
-/// per line of the filter.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] says what all filters share, and
+/// the chapter [Consistency](crate#consistency) what threads may rely on. A hash that you have is a
+/// key too: [`Hashed`](crate::Hashed). A batch puts its answers [where you point](crate::Answers).
+/// Dense batches are inserted [in bulk](crate#inserting-in-bulk), which allocates memory: those of
+/// at least 1024 keys, and of 6 per line of the filter.
 ///
 /// ```
 /// let seen = &lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
@@ -61,11 +67,7 @@ pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 /// lines](Self::lines_per_key), and from 1e-8 down in 8 of each.
 pub type Builder<S = Murmur3> = crate::filter::Builder<Bloom, S>;
 
-built! { ConcurrentBloom: Bloom; memory_budget, words_per_key, lines_per_key }
-inserts! { ConcurrentBloom: Bloom }
-unions! { ConcurrentBloom: Bloom, "" }
-sets! { ConcurrentBloom: Bloom, estimates }
-stored! { ConcurrentBloom: Bloom, of one size }
+options! { ConcurrentBloom: Bloom; memory_budget, words_per_key, lines_per_key }
 
 impl Bloom {
     /// Reads the `count` parts of a snapshot, whose bits take exactly `bytes` together.
@@ -91,9 +93,20 @@ impl Bloom {
         }
     }
 
-    /// [`insert_flagged`](Self::insert_flagged) without atomics.
+    /// An empty engine that is otherwise the same.
+    #[cfg(feature = "std")]
+    pub(crate) fn blank(&self) -> Result<Self, BuildError> {
+        let words = BloomBits {
+            bits: Bits::new(self.layout.blocks)?,
+            ..self.words
+        };
+        Ok(Self { words, ..*self })
+    }
+}
+
+impl InsertMut for Bloom {
     #[inline]
-    pub(crate) fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
+    fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
         let BloomBits {
             bits,
             kernels,
@@ -103,22 +116,6 @@ impl Bloom {
             Some(words) => sorted_insert::insert_mut(words, kernels, *lines_per_key, source, answer),
             None => into_ok(self.insert_flagged(source, answer)),
         }
-    }
-
-    /// The plan of inserts of this many hashes.
-    #[inline(always)]
-    fn plan_of_hashes(&self, hashes: usize) -> Plan {
-        self.words.kernels.ladder.plan(hashes)
-    }
-
-    /// An empty engine that is otherwise the same.
-    #[cfg(feature = "std")]
-    pub(crate) fn blank(&self) -> Result<Self, BuildError> {
-        let words = BloomBits {
-            bits: Bits::new(self.layout.blocks)?,
-            ..self.words
-        };
-        Ok(Self { words, ..*self })
     }
 }
 
@@ -148,15 +145,9 @@ impl Insert for Bloom {
         }
     }
 
-    #[inline]
-    fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, Infallible> {
-        if self.plan_of_hashes(hashes.len()).is_single() {
-            return Ok(hashes
-                .iter()
-                .map(|&hash| usize::from(into_ok(self.insert_hash(hash))))
-                .sum());
-        }
-        self.insert_source(&hashes)
+    #[inline(always)]
+    fn plan_of_hashes(&self, hashes: usize) -> Plan {
+        self.words.kernels.ladder.plan(hashes)
     }
 
     #[inline]
@@ -221,7 +212,7 @@ impl LineWords for BloomBits {
         })
     }
 
-    fn set_kernels(&mut self, layout: Layout, isa: Isa) {
+    fn set_kernels(&mut self, layout: LineLayout, isa: Isa) {
         self.kernels = several::kernels(layout, isa);
     }
 }
@@ -229,7 +220,7 @@ impl LineWords for BloomBits {
 impl OwnWords for BloomBits {
     const KIND: Kind = Kind::Bloom;
 
-    fn empty(layout: Layout) -> Result<Self, BuildError> {
+    fn empty(layout: LineLayout) -> Result<Self, BuildError> {
         Ok(Self {
             bits: Bits::new(layout.blocks)?,
             kernels: several::kernels(layout, Isa::best()),
@@ -265,23 +256,23 @@ impl OwnWords for BloomBits {
 }
 
 /// The fill of each block.
-impl<S> Filter<Bloom, S> {
+impl<'a, S> Snapshot<'a, ConcurrentBloom<S>> {
     /// The number of set bits of each block, 0 to 512, from the first block to the last. It shows
-    /// how evenly the keys spread; [`fill_ratio`](Self::fill_ratio) is their mean.
+    /// how evenly the keys spread; [`fill_ratio`](crate::Statistics::fill_ratio) is their mean.
     ///
     /// Beside inserts, each word is some value that it had meanwhile.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.block_ones().all(|ones| ones == 0));
+    /// assert!(filter.snapshot().block_ones().all(|ones| ones == 0));
     /// filter.insert("a");
-    /// let ones: Vec<u32> = filter.block_ones().collect();
-    /// assert_eq!(ones.len(), filter.blocks());
+    /// let ones: Vec<u32> = filter.snapshot().block_ones().collect();
+    /// assert_eq!(ones.len(), filter.layout().blocks);
     /// assert_eq!(ones.iter().filter(|&&ones| ones > 0).count(), 1);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn block_ones(&self) -> impl Iterator<Item = u32> {
-        self.engine.words.bits.words().map(|line| {
+    pub fn block_ones(self) -> impl Iterator<Item = u32> + use<'a, S> {
+        self.0.bits().words().map(|line| {
             let ones = bits::ones_of(&line) as u32;
             bits::acquire();
             ones
@@ -289,80 +280,53 @@ impl<S> Filter<Bloom, S> {
     }
 }
 
-/// Operations by hash without atomics, for exclusive access.
-impl<S> Filter<Bloom, S> {
-    /// [`insert_hashes`](Self::insert_hashes) without atomics, for exclusive access: [up to four
-    /// times as fast](crate::docs::cost#inserting-in-bulk). In a filter beyond 1 MiB, a batch of at
-    /// least 4 hashes per line is sorted first, which needs at most as much memory as the filter.
+/// Inserts without atomics.
+#[allow(private_bounds, reason = "all filters that insert so and take every key")]
+impl<E: InsertMut, S> Exclusive<'_, E, S> {
+    /// [`insert_batch`](ConcurrentBloom::insert_batch) without atomics: [up to four times as
+    /// fast](crate::docs::cost#inserting-in-bulk). In a `ConcurrentBloom` beyond 1 MiB, a batch of
+    /// at least 4 keys per line is sorted first, which needs at most as much memory as the filter.
     ///
     /// ```
-    /// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// use lanebloom::{ConcurrentBloom, Hashed};
+    ///
+    /// let mut filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// assert_eq!(filter.insert_hashes_mut(&hashes), 2);
-    /// assert!(filter.contains("b"));
+    /// assert_eq!(filter.exclusive().insert_batch(Hashed::slice(&hashes)), 2);
+    /// assert_eq!(filter.exclusive().insert_batch(&["b", "c"]), 1);
+    /// assert!(filter.contains("b") && filter.contains("c"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
-        self.engine.insert_mut(&hashes, None)
+    pub fn insert_batch<K: Key<S>>(&mut self, keys: &[K]) -> usize {
+        let Filter { engine, hasher, isa } = &mut *self.0;
+        engine.insert_mut(&K::source(keys, hasher, *isa), None)
     }
 
-    /// [`insert_hashes_mut`](Self::insert_hashes_mut) that also writes each insert's answer to the
-    /// same place of `new`, like [`insert_hashes_flagged`](Self::insert_hashes_flagged). It never
-    /// sorts, and allocates nothing. Panics if the lengths differ.
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
+    /// filter, like [`insert_batch_into`](ConcurrentBloom::insert_batch_into). It never sorts, and
+    /// allocates nothing.
     ///
-    /// ```
-    /// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_hashes_flagged_mut(&hashes, &mut new), 2);
-    /// assert_eq!(new, [true, true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_hashes_flagged_mut(&mut self, hashes: &[u64], new: &mut [bool]) -> usize {
-        assert_same_length(hashes.len(), new.len());
-        self.engine.insert_mut(&hashes, Some(&mut unpack_into(self.isa, new)))
-    }
-}
-
-/// Operations without atomics, for exclusive access.
-impl<S: KeyHasher> Filter<Bloom, S> {
-    /// [`insert_hashes_mut`](Self::insert_hashes_mut) of the keys' hashes.
+    /// # Panics
     ///
-    /// ```
-    /// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.insert_batch_mut(&["a", "b", "a"]), 2);
-    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
-        let Self { engine, hasher, isa } = self;
-        let (hasher, isa) = (&*hasher, *isa);
-        engine.insert_mut(&HashedKeys { hasher, isa, keys }, None)
-    }
-
-    /// [`insert_hashes_flagged_mut`](Self::insert_hashes_flagged_mut) of the keys' hashes. Panics
-    /// if the lengths differ.
+    /// If `new` has room for more or fewer keys.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_batch_flagged_mut(&["a", "a", "b"], &mut new), 2);
+    /// filter.exclusive().insert_batch_into(&["a", "a", "b"], &mut new);
     /// assert_eq!(new, [true, false, true]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_batch_flagged_mut<K: Funnel>(&mut self, keys: &[K], new: &mut [bool]) -> usize {
-        assert_same_length(keys.len(), new.len());
-        let Self { engine, hasher, isa } = self;
-        let (hasher, isa) = (&*hasher, *isa);
-        engine.insert_mut(&HashedKeys { hasher, isa, keys }, Some(&mut unpack_into(isa, new)))
+    pub fn insert_batch_into<K: Key<S>>(&mut self, keys: &[K], new: impl Answers) -> usize {
+        let Filter { engine, hasher, isa } = &mut *self.0;
+        let source = K::source(keys, hasher, *isa);
+        answered_into(*isa, keys.len(), new, |answer| engine.insert_mut(&source, answer))
     }
 }
 
 impl<S> ConcurrentBloom<S> {
-    pub(crate) fn layout(&self) -> Layout {
-        self.engine.layout
-    }
-
     pub(crate) fn bits(&self) -> &Bits {
         &self.engine.words.bits
     }

@@ -62,17 +62,20 @@
 //! 43.5 bits of memory per key at 1%, and 83.5 with one word per key:
 //! [the table](crate::docs::cost#memory) has other rates.
 
+use crate::answers::Answers;
 use crate::chunks::{Answer, Source, answered};
 use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;
-use crate::filter::methods::{built, inserts, removes, sets, stored, unions};
+use crate::filter::methods::inserts::into_ok;
+use crate::filter::methods::options;
 use crate::filter::parts::lines::{Bloom, LineWords, OwnWords};
 use crate::filter::traits::{Insert, Remove};
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::sizing::Cell;
 use crate::hash::Murmur3;
 use crate::kernel::{CounterChange, CounterKernels, Isa, Lookups};
+use crate::key::Key;
 use crate::words::bits::{self, Lines};
 use crate::words::counters::{self, CounterLines, Counters};
 use core::convert::Infallible;
@@ -84,8 +87,9 @@ use core::fmt;
 /// chance. It counts the key in both cases: a key that was inserted twice takes two removes.
 /// **Remove only what was inserted.**
 ///
-/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
-/// module](self) has the promises to threads, and says which keys must not be removed.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] says what all filters share,
+/// [batches and hashes](Filter#batches) too. [The module](self) has the promises to threads, and
+/// says which keys must not be removed.
 ///
 /// ```
 /// let live = &lanebloom::CountingBloom::with_capacity(10_000, 0.01)?;
@@ -98,7 +102,7 @@ use core::fmt;
 ///         });
 ///     }
 /// });
-/// assert!(live.contains("always there") && live.estimated_len() == 1);
+/// assert!(live.contains("always there") && live.statistics().len == 1);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[doc(alias = "CountingBloomFilter")]
@@ -124,7 +128,7 @@ pub struct BloomCounters {
 /// use lanebloom::CountingBloom;
 ///
 /// let filter = CountingBloom::with_capacity(1_000_000, 1e-3)?;
-/// assert!((76.0..77.0).contains(&filter.bits_per_key()));
+/// assert!((76.0..77.0).contains(&filter.statistics().bits_per_key));
 ///
 /// let filter = CountingBloom::builder().memory_budget(1 << 20).build()?;
 /// assert!((190_000..195_000).contains(&filter.expected_keys()));
@@ -132,12 +136,168 @@ pub struct BloomCounters {
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Counting, S>;
 
-built! { CountingBloom: Counting; memory_budget, words_per_key }
-inserts! { CountingBloom: Counting }
-removes! { CountingBloom: Counting }
-unions! { CountingBloom: Counting, "" }
-sets! { CountingBloom: Counting }
-stored! { CountingBloom: Counting, of one size }
+/// Inserts and lookups, one key or many.
+impl<S> CountingBloom<S> {
+    /// Inserts `key`. Returns whether one of its counters was 0: then the key was certainly not
+    /// there. If several threads race to insert a new key, at least one of them gets `true`; with
+    /// one [word per key](Builder::words_per_key) exactly one does. A key that is inserted again
+    /// must be removed as often.
+    ///
+    /// Every change is a `Release`.
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("add", "put", "check_and_set"))]
+    #[inline]
+    pub fn insert<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        into_ok(self.try_insert(key))
+    }
+
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    ///
+    /// Never `false` for a key whose insert happened before and that was not removed since. `true`
+    /// ends in an `Acquire`.
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::from_keys([17u64], 0.01)?;
+    /// assert!(filter.contains(&17u64) && !filter.contains(&18u64));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("might_contain", "mightContain", "may_contain", "exists", "check"))]
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        self.look_up(key)
+    }
+
+    /// Inserts the keys in order; returns how many inserts changed the filter.
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_batch(&[1, 2]);
+    /// assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn insert_batch<K: Key<S>>(&self, keys: &[K]) -> usize {
+        into_ok(self.try_insert_batch(keys))
+    }
+
+    /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
+    /// for it. [`Answers`] has the places for `out`.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::from_keys(["a"], 0.01)?;
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn contains_batch<K: Key<S>>(&self, keys: &[K], out: impl Answers) {
+        self.look_up_batch(keys, out);
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
+    /// filter. [`Answers`] has the places for `new`.
+    ///
+    /// # Panics
+    ///
+    /// If `new` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// filter.insert_batch_into(&[1, 1, 2], &mut new);
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_into<K: Key<S>>(&self, keys: &[K], new: impl Answers) -> usize {
+        into_ok(self.try_insert_batch_into(keys, new))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_all(0..100);
+    /// assert!((0..100).all(|key| filter.contains(&key)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("extend", "try_extend"))]
+    pub fn insert_all<K: Key<S>>(&self, keys: impl IntoIterator<Item = K>) -> usize {
+        into_ok(self.try_insert_all(keys))
+    }
+}
+
+/// Removes.
+impl<S> CountingBloom<S> {
+    /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was there.
+    ///
+    /// **Remove only what was inserted, and as often.** Removing a false positive damages another
+    /// key. A [`contains`](Self::contains) before it does not help: it finds the same false
+    /// positive.
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::from_keys(["a", "b"], 0.001)?;
+    /// assert!(filter.remove("a"));
+    /// assert!(!filter.contains("a") && filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn remove<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        self.take(key)
+    }
+
+    /// Removes every key; returns how many were there. **Remove only what was inserted, and as
+    /// often**: each absent key damages another one, at the false-positive rate. See
+    /// [`remove`](Self::remove).
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::from_keys([1, 2, 3], 0.001)?;
+    /// assert_eq!(filter.remove_batch(&[1, 3]), 2);
+    /// assert!(filter.contains(&2) && !filter.contains(&1));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn remove_batch<K: Key<S>>(&self, keys: &[K]) -> usize {
+        self.take_batch_into(keys, ())
+    }
+
+    /// [`remove_batch`](Self::remove_batch) that also passes on whether each key was there.
+    /// [`Answers`] has the places for `removed`. **Remove only what was inserted, and as often**:
+    /// the answers do not find absent keys out beforehand.
+    ///
+    /// # Panics
+    ///
+    /// If `removed` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::from_keys([1, 2, 3], 0.001)?;
+    /// let mut removed = [false; 2];
+    /// assert_eq!(filter.remove_batch_into(&[3, 1], &mut removed), 2);
+    /// assert!(removed == [true, true] && filter.contains(&2) && !filter.contains(&3));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn remove_batch_into<K: Key<S>>(&self, keys: &[K], removed: impl Answers) -> usize {
+        self.take_batch_into(keys, removed)
+    }
+}
+
+options! { CountingBloom: Counting; memory_budget, words_per_key }
 
 impl Counting {
     /// Inserts or removes hashes; returns how many operations changed the filter.

@@ -77,8 +77,7 @@ pub use table::CuckooTable;
 
 pub use crate::error::InsertError;
 pub(crate) use crate::filter::Filter;
-use crate::filter::methods::inserts::taken;
-use crate::filter::methods::{built, inserts, removes, stored};
+use crate::filter::methods::options;
 use crate::filter::parts::slots::{Bucketed, Slots};
 use crate::hash::Murmur3;
 
@@ -88,8 +87,9 @@ use crate::hash::Murmur3;
 /// insert fails if there is no room, or if the key has [its most copies](Filter::max_copies).
 /// **Remove only what was inserted.**
 ///
-/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
-/// module](self) has the promises to threads, and what the filter requires of its users.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] says what all filters share,
+/// [batches and hashes](Filter#batches) too. [The module](self) has the promises to threads, and
+/// what the filter requires of its users.
 ///
 /// ```
 /// let open = &lanebloom::CuckooFilter::with_capacity(10_000, 0.01)?;
@@ -123,10 +123,7 @@ pub type Cuckoo = Bucketed<CuckooTable>;
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Cuckoo, S>;
 
-built! { CuckooFilter: Cuckoo; memory_budget }
-inserts! { CuckooFilter: Cuckoo => Result<(), InsertError>, Result<(), InsertError>, by taken, again "true" }
-removes! { CuckooFilter: Cuckoo }
-stored! { CuckooFilter: Cuckoo, of one size }
+options! { CuckooFilter: Cuckoo; memory_budget }
 
 impl<S> Builder<S> {
     /// The length of a fingerprint in bits: 10, 12, 16 or 21. A bucket then holds six, five, four
@@ -135,7 +132,7 @@ impl<S> Builder<S> {
     /// ```
     /// let builder = lanebloom::CuckooFilter::builder().expected_keys(1_000_000);
     /// let filter = builder.fingerprint_bits(10).build()?;
-    /// assert!(filter.bits_per_key() < 10.83);
+    /// assert!(filter.statistics().bits_per_key < 10.83);
     /// assert!((0.0115..0.012).contains(&filter.false_positive_rate_at(1_000_000)));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

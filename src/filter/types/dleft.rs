@@ -50,8 +50,7 @@ pub(crate) mod cells;
 pub use crate::error::InsertError;
 
 use crate::filter::Filter;
-use crate::filter::methods::inserts::taken;
-use crate::filter::methods::{built, inserts, removes, stored};
+use crate::filter::methods::options;
 use crate::filter::parts::slots::Bucketed;
 use crate::hash::Murmur3;
 #[doc(hidden)]
@@ -64,8 +63,9 @@ pub use cells::DLeftTable;
 /// insert fails if there is no room, or if the key has [its most copies](Filter::max_copies).
 /// **Remove only what was inserted.**
 ///
-/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
-/// module](self) has the promises to threads, and what the filter requires of its users.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] says what all filters share,
+/// [batches and hashes](Filter#batches) too. [The module](self) has the promises to threads, and
+/// what the filter requires of its users.
 ///
 /// ```
 /// let open = &lanebloom::DLeftFilter::with_capacity(10_000, 0.01)?;
@@ -96,7 +96,4 @@ pub type DLeft = Bucketed<DLeftTable>;
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<DLeft, S>;
 
-built! { DLeftFilter: DLeft; memory_budget }
-inserts! { DLeftFilter: DLeft => Result<(), InsertError>, Result<(), InsertError>, by taken, again "true" }
-removes! { DLeftFilter: DLeft }
-stored! { DLeftFilter: DLeft, of one size }
+options! { DLeftFilter: DLeft; memory_budget }

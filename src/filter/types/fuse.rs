@@ -28,7 +28,9 @@
 //! let is_blocked = |name: &str| {
 //!     let dots = name.match_indices('.').map(|(dot, _)| &name[dot + 1..]);
 //!     let suffixes: Vec<&str> = std::iter::once(name).chain(dots).collect();
-//!     blocked.contains_each(&suffixes).contains(&true)
+//!     let mut found = Vec::new();
+//!     blocked.contains_batch(&suffixes, &mut found);
+//!     found.contains(&true)
 //! };
 //! assert!(is_blocked("x.y.ads.example") && is_blocked("spy.test"));
 //! assert!(!is_blocked("docs.example") && !is_blocked("test"));
@@ -38,16 +40,16 @@
 //! Digests are hashes already, by their first 64 bits ([`Prehashed`](crate::Prehashed)):
 //!
 //! ```
-//! use lanebloom::{Prehashed, StaticFilter};
+//! use lanebloom::{Hashed, Prehashed, StaticFilter};
 //!
 //! let sha1 = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8\n\
 //!             7C4A8D09CA3762AF61E59520943DC26494F8941B\n";
 //! let hash = |digest: &str| u64::from_str_radix(&digest[..16], 16);
 //! let hashes: Vec<u64> = sha1.lines().map(hash).collect::<Result<_, _>>()?;
 //! let builder = StaticFilter::builder().hasher(Prehashed).fingerprint_bits(32);
-//! let leaked = builder.build_from_hashes(&hashes)?;
-//! assert!(leaked.contains_hash(hash("5baa61e4c9b93f3f")?));
-//! assert!(!leaked.contains_hash(hash("0123456789abcdef")?));
+//! let leaked = builder.build_from_batch(Hashed::slice(&hashes))?;
+//! assert!(leaked.contains(&Hashed(hash("5baa61e4c9b93f3f")?)));
+//! assert!(!leaked.contains(&Hashed(hash("0123456789abcdef")?)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -73,7 +75,7 @@
 //! 12 bytes per key: 11 MB for each thread, and beyond six million keys a copy of the hashes,
 //! sorted by shard. (Duplicates count as keys, for the filter too: the build finds them when it has
 //! failed.) With the feature `rayon` all threads of the pool build shards
-//! (`build_from_par_iter`, `par_build_from_hashes`).
+//! (`build_from_par_iter`, `par_build_from_batch`).
 //!
 //! A build of a shard can fail by chance, and then tries another seed, at most 64:
 //! [`retries`](StaticFilter::retries) counts them. If all fail, the hashes are not random, and the
@@ -106,20 +108,21 @@ pub use table::Fuse;
 pub use table::{FuseBytes, OwnCells, SnapshotCells};
 pub use view::{StaticBytes, StaticView};
 
-use crate::error::BuildError;
-use crate::filter::Filter;
-use crate::filter::methods::stored;
-use crate::funnel::Funnel;
+use crate::codec::{Snapshot, given, load, murmur3};
+use crate::error::{BuildError, SnapshotError};
+use crate::filter::Frozen;
 use crate::geometry::fuse::{CELLS_PER_KEY, FINGERPRINT_BITS};
 use crate::geometry::rates;
-use crate::hash::{FilterHasher, KeyHasher, Murmur3};
+use crate::hash::{FilterHasher, Murmur3};
+use crate::kernel::Isa;
+use crate::key::Key;
 use alloc::format;
 use alloc::vec::Vec;
 use build::Shape;
 
 /// A filter that does not change, built from all of its keys at once: a binary fuse filter.
 ///
-/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Frozen`] has the lookups. [The
 /// module](self) says what a build takes.
 ///
 /// ```
@@ -128,24 +131,114 @@ use build::Shape;
 /// let even = (0..1_000_000u32).map(|i| 2 * i);
 /// let filter = StaticFilter::from_keys(even, 1.0 / 256.0)?;
 /// assert!((0..1_000_000u32).all(|i| filter.contains(&(2 * i))));
-/// assert!(filter.bits_per_key() < 9.1);
+/// assert!(filter.statistics().bits_per_key < 9.1);
 ///
 /// let mut found = [false; 3];
 /// filter.contains_batch(&[4u32, 6, 7], &mut found);
 /// assert_eq!(found, [true, true, false]);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-pub type StaticFilter<S = Murmur3> = Filter<Static, S>;
+pub type StaticFilter<S = Murmur3> = Frozen<Static, S>;
 
 /// The engine of [`StaticFilter`]: fingerprints in cells.
 pub type Static = Fuse<OwnCells>;
 
-stored! { StaticFilter: Static, of one size }
+/// Snapshots.
+impl<S: FilterHasher> StaticFilter<S> {
+    /// The content, to be written as bytes: to a vector, a writer, a file
+    /// ([`save`](Snapshot::save)).
+    ///
+    /// ```
+    /// use lanebloom::StaticFilter;
+    ///
+    /// let filter = StaticFilter::from_keys(["a"], 1e-4)?;
+    /// let bytes = filter.snapshot().to_vec();
+    /// assert!(StaticFilter::from_bytes(&bytes)?.0.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<'_, Self> {
+        Snapshot(self)
+    }
+
+    /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that filled the
+    /// original. Fails as `from_bytes`, and if the hasher differs.
+    ///
+    /// ```
+    /// use lanebloom::{Murmur3, StaticFilter};
+    ///
+    /// let filter = StaticFilter::from_keys(["a"], 1e-4)?;
+    /// let bytes = filter.snapshot().to_vec();
+    /// let read = |hasher| StaticFilter::from_bytes_with(&bytes, hasher);
+    /// assert!(read(*filter.hasher())?.0.contains("a"));
+    /// assert!(read(Murmur3::with_seed(7)).unwrap_err().is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        load(bytes, given(hasher))
+    }
+
+    /// [`read_from`](Self::read_from) for any hasher: `hasher` must be the one that filled the
+    /// original. Fails as `read_from`, and if the hasher differs.
+    ///
+    /// ```
+    /// use lanebloom::{SipHash13, StaticFilter};
+    ///
+    /// let filter = StaticFilter::from_keys(["a"], 1e-4)?;
+    /// let (stream, hasher) = (filter.snapshot().to_vec(), *filter.hasher());
+    /// let same = StaticFilter::read_from_with(&stream[..], 1 << 20, hasher)?;
+    /// assert!(same.contains("a"));
+    /// let other = SipHash13::random();
+    /// let refused = StaticFilter::read_from_with(&stream[..], 1 << 20, other);
+    /// assert!(refused.unwrap_err().is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
+        crate::codec::load_from(reader, max_bytes, given(hasher))
+    }
+}
+
+/// Snapshots whose hasher is [`Murmur3`].
+impl StaticFilter {
+    /// The filter with which `bytes` begin, and the bytes after it. Fails as
+    /// [`Filter::from_bytes`](crate::Filter::from_bytes).
+    ///
+    /// ```
+    /// use lanebloom::StaticFilter;
+    ///
+    /// let bytes = StaticFilter::from_keys(["a"], 1e-4)?.snapshot().to_vec();
+    /// assert!(StaticFilter::from_bytes(&bytes)?.0.contains("a"));
+    /// assert!(StaticFilter::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+        load(bytes, murmur3)
+    }
+
+    /// Reads a snapshot that takes at most `max_bytes` of memory. The bytes after it stay unread.
+    /// Fails as [`Filter::read_from`](crate::Filter::read_from).
+    ///
+    /// ```
+    /// use lanebloom::StaticFilter;
+    ///
+    /// let stream = StaticFilter::from_keys(["a"], 1e-4)?.snapshot().to_vec();
+    /// let read = |most| StaticFilter::read_from(&stream[..], most);
+    /// assert!(read(1 << 20)?.contains("a") && read(10).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
+        crate::codec::load_from(reader, max_bytes, murmur3)
+    }
+}
 
 /// Making a filter.
 impl StaticFilter {
     /// A filter that holds `keys`, with at most this false-positive rate and the builder's
-    /// defaults. Fails as [`build_from_hashes`](Builder::build_from_hashes).
+    /// defaults. Fails as [`build_from_batch`](Builder::build_from_batch).
     ///
     /// ```
     /// let filter = lanebloom::StaticFilter::from_keys(["a", "c", "a"], 1e-3)?;
@@ -154,31 +247,13 @@ impl StaticFilter {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias("collect", "from_iter"))]
-    pub fn from_keys<K: Funnel>(
+    pub fn from_keys<K: Key<Murmur3>>(
         keys: impl IntoIterator<Item = K>,
         false_positive_rate: f64,
     ) -> Result<Self, BuildError> {
         Self::builder()
             .false_positive_rate(false_positive_rate)
             .build_from_keys(keys)
-    }
-
-    /// [`from_keys`](Self::from_keys) by the hashes of [`Murmur3`] with seed 0. (A
-    /// [builder](Self::builder) takes those of other hashers.)
-    ///
-    /// ```
-    /// use lanebloom::{KeyHasher, Murmur3, StaticFilter};
-    ///
-    /// let hashes = ["a", "b"].map(|key| Murmur3::default().hash_key(key));
-    /// let filter = StaticFilter::from_hashes(&hashes, 1e-3)?;
-    /// assert!(filter.contains("a") && !filter.contains("c"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn from_hashes(hashes: &[u64], false_positive_rate: f64) -> Result<Self, BuildError> {
-        Self::builder()
-            .false_positive_rate(false_positive_rate)
-            .build_from_hashes(hashes)
     }
 
     /// A builder, for all options.
@@ -213,24 +288,24 @@ impl StaticFilter {
 /// assert!((1..50).contains(&others.count()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-impl<B: FuseBytes, S> Filter<Fuse<B>, S> {
+impl<B: FuseBytes, S> Frozen<Fuse<B>, S> {
     /// The length of a fingerprint in bits: 7 to 32.
     #[must_use]
     pub fn fingerprint_bits(&self) -> usize {
-        self.engine.layout.bits as usize
+        self.0.engine.layout.bits as usize
     }
 
     /// The cells that a key has: 3 or 4.
     #[must_use]
     pub fn cells_per_key(&self) -> usize {
-        self.engine.layout.cells_per_key as usize
+        self.0.engine.layout.cells_per_key as usize
     }
 
     /// How often the build tried one more seed for a part of the keys. About one part in a hundred
     /// takes a second one; of small filters one in ten.
     #[must_use]
     pub fn retries(&self) -> usize {
-        self.engine.retries()
+        self.0.engine.retries()
     }
 }
 
@@ -331,35 +406,9 @@ impl<S> Builder<S> {
         }
     }
 
-    /// The filter of keys with these hashes, which the hasher computed. Some may be equal.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the rate is not between 0 and 1 or below 2^-32, an option is out of range, the
-    /// hashes are not random (64 seeds fail, or some parts of their range have more of them than
-    /// others), or the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::{Prehashed, StaticFilter};
-    ///
-    /// let builder = StaticFilter::builder().hasher(Prehashed).fingerprint_bits(32);
-    /// let digests = [0x2fd4_e1c6_7a2d_28fc, 0xda39_a3ee_5e6b_4b0d];
-    /// let filter = builder.clone().build_from_hashes(&digests)?;
-    /// assert!(filter.contains_hash(digests[0]) && !filter.contains_hash(1));
-    ///
-    /// let error = builder.fingerprint_bits(6).build_from_hashes(&[]).unwrap_err();
-    /// assert_eq!(error.to_string(), "6 bits of a fingerprint is not in 7 to 32");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn build_from_hashes(self, hashes: &[u64]) -> Result<StaticFilter<S>, BuildError> {
-        self.build(hashes, false)
-    }
-
     fn build(self, hashes: &[u64], parallel: bool) -> Result<StaticFilter<S>, BuildError> {
         let built = build::build(hashes, self.shape(parallel)?)?;
-        Ok(Filter::of(Fuse::of(built), self.hasher))
+        Ok(Frozen::of(Fuse::of(built), self.hasher))
     }
 
     fn shape(&self, parallel: bool) -> Result<Shape, BuildError> {
@@ -395,18 +444,29 @@ fn bits_for(rate: f64) -> Result<u32, BuildError> {
     })
 }
 
-impl<S: KeyHasher> Builder<S> {
-    /// The filter of these keys. Keeps the hash of each, 8 bytes, until it is built. Fails as
-    /// [`build_from_hashes`](Self::build_from_hashes).
+impl<S> Builder<S> {
+    /// The filter of these keys, of which some may be equal. Keeps the hash of each, 8 bytes, until
+    /// it is built; [`build_from_batch`](Self::build_from_batch) reads hashes where they lie.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is not between 0 and 1 or below 2^-32, an option is out of range, the
+    /// hashes are not random (64 seeds fail, or some parts of their range have more of them than
+    /// others), or the allocation fails.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let builder = lanebloom::StaticFilter::builder().false_positive_rate(1e-4);
-    /// let filter = builder.build_from_keys("to be or not to be".split(' '))?;
+    /// let filter = builder.clone().build_from_keys("to be or not to be".split(' '))?;
     /// assert!(filter.contains("not") && !filter.contains("now"));
-    /// assert_eq!(filter.estimated_len(), 4);
+    /// assert_eq!(filter.statistics().len, 4);
+    ///
+    /// let error = builder.cells_per_key(5).build_from_keys(["a"]).unwrap_err();
+    /// assert_eq!(error.to_string(), "5 cells per key is not in 3 to 4");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn build_from_keys<K: Funnel>(self, keys: impl IntoIterator<Item = K>) -> Result<StaticFilter<S>, BuildError> {
+    pub fn build_from_keys<K: Key<S>>(self, keys: impl IntoIterator<Item = K>) -> Result<StaticFilter<S>, BuildError> {
         let keys = keys.into_iter();
         let mut hashes = Vec::new();
         let refused = |len: usize| move |_| BuildError::out_of_memory(len.saturating_mul(8));
@@ -415,39 +475,67 @@ impl<S: KeyHasher> Builder<S> {
         for key in keys {
             // More than the iterator announced.
             hashes.try_reserve(1).map_err(refused(hashes.len() + 1))?;
-            hashes.push(self.hasher.hash_key(&key));
+            hashes.push(key.hash_by(&self.hasher));
         }
         self.build(&hashes, false)
+    }
+
+    /// [`build_from_keys`](Self::build_from_keys) of a slice. Hashes are not copied.
+    ///
+    /// ```
+    /// use lanebloom::{Hashed, Prehashed, StaticFilter};
+    ///
+    /// let builder = StaticFilter::builder().hasher(Prehashed).fingerprint_bits(32);
+    /// let digests = [0x2fd4_e1c6_7a2d_28fc, 0xda39_a3ee_5e6b_4b0d];
+    /// let filter = builder.build_from_batch(Hashed::slice(&digests))?;
+    /// assert!(filter.contains(&Hashed(digests[0])) && !filter.contains(&Hashed(1)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn build_from_batch<K: Key<S>>(self, keys: &[K]) -> Result<StaticFilter<S>, BuildError> {
+        match K::hashes(keys) {
+            Some(hashes) => self.build(hashes, false),
+            None => {
+                let mut hashes = Vec::new();
+                let refused = |_| BuildError::out_of_memory(keys.len().saturating_mul(8));
+                hashes.try_reserve_exact(keys.len()).map_err(refused)?;
+                hashes.resize(keys.len(), 0);
+                K::hash_each(keys, &self.hasher, Isa::best(), &mut hashes);
+                self.build(&hashes, false)
+            }
+        }
     }
 }
 
 #[cfg(feature = "rayon")]
 mod parallel {
-    use super::{BuildError, Builder, Funnel, KeyHasher, StaticFilter, Vec};
+    use super::{BuildError, Builder, Key, StaticFilter, Vec};
     use rayon::prelude::*;
 
     /// On the threads of rayon's pool (feature `rayon`). The filter is the same, bit for bit.
-    impl<S> Builder<S> {
-        /// [`build_from_hashes`](Self::build_from_hashes) in parallel: a thread builds a million
-        /// keys at a time.
+    impl<S: Sync> Builder<S> {
+        /// [`build_from_batch`](Self::build_from_batch) in parallel: all threads hash keys, and a
+        /// thread builds a million keys at a time.
         ///
         /// ```
-        /// use lanebloom::{KeyHasher, StaticFilter};
+        /// use lanebloom::StaticFilter;
         ///
-        /// let hash = |key: u64| lanebloom::Murmur3::default().hash_key(&key);
-        /// let hashes: Vec<u64> = (0..10_000).map(hash).collect();
+        /// let keys: Vec<u64> = (0..10_000).collect();
         /// let builder = StaticFilter::builder();
-        /// let one = builder.clone().build_from_hashes(&hashes)?;
-        /// assert!(one.to_bytes() == builder.par_build_from_hashes(&hashes)?.to_bytes());
+        /// let one = builder.clone().build_from_batch(&keys)?;
+        /// let same = builder.par_build_from_batch(&keys)?;
+        /// assert!(one.snapshot().to_vec() == same.snapshot().to_vec());
         /// # Ok::<(), lanebloom::BuildError>(())
         /// ```
-        pub fn par_build_from_hashes(self, hashes: &[u64]) -> Result<StaticFilter<S>, BuildError> {
-            self.build(hashes, true)
+        pub fn par_build_from_batch<K: Key<S> + Sync>(self, keys: &[K]) -> Result<StaticFilter<S>, BuildError> {
+            match K::hashes(keys) {
+                Some(hashes) => self.build(hashes, true),
+                None => {
+                    let hashes: Vec<u64> = keys.par_iter().map(|key| key.hash_by(&self.hasher)).collect();
+                    self.build(&hashes, true)
+                }
+            }
         }
-    }
 
-    /// On the threads of rayon's pool (feature `rayon`).
-    impl<S: KeyHasher + Sync> Builder<S> {
         /// [`build_from_keys`](Self::build_from_keys) in parallel: all threads hash keys and build.
         /// The process aborts if memory for the hashes is refused.
         ///
@@ -463,9 +551,9 @@ mod parallel {
         /// ```
         pub fn build_from_par_iter<I>(self, keys: I) -> Result<StaticFilter<S>, BuildError>
         where
-            I: IntoParallelIterator<Item: Funnel>,
+            I: IntoParallelIterator<Item: Key<S>>,
         {
-            let hash = |key| self.hasher.hash_key(&key);
+            let hash = |key: I::Item| key.hash_by(&self.hasher);
             let hashes: Vec<u64> = keys.into_par_iter().map(hash).collect();
             self.build(&hashes, true)
         }

@@ -15,7 +15,7 @@
 //! }
 //! assert_eq!(seen.layers().len(), 5); // for 1000, 3000, ... 81,000 keys
 //! assert!((0..50_000u32).all(|url| seen.contains(&url)));
-//! assert!(seen.current_false_positive_rate() < 0.01);
+//! assert!(seen.statistics().false_positive_rate < 0.01);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -34,8 +34,8 @@
 //! limits, growth goes on as without it too. With a good hint the filter takes hardly more memory
 //! than one of the right size, and it has one layer or two. 10 million keys, bytes per
 //! key of an input that has each key twice, and ns per line by
-//! [`insert_hashes_flagged_mut`](Filter::insert_hashes_flagged_mut) (an Intel Xeon that was busy,
-//! so trust the ratios; record: `growing-filter.md`):
+//! [`exclusive().insert_batch_into`](Exclusive::insert_batch_into) (an Intel Xeon that was busy, so
+//! trust the ratios; record: `growing-filter.md`):
 //!
 //! | rate | first layer, expansion | hint | layers | bytes per key | ns per line |
 //! |---|--:|---|--:|--:|--:|
@@ -87,8 +87,8 @@
 //! key was added.
 //!
 //! Replicas stay as they are. If the filters have different keys, the rate of the union is at most
-//! the sum of both rates. [`current_false_positive_rate`](Filter::current_false_positive_rate)
-//! returns the rate now. Later layers take what they would take without those of other filters.
+//! the sum of both rates. [`statistics`](Filter::statistics) returns the rate now.
+//! Later layers take what they would take without those of other filters.
 //!
 //! # Claims
 //!
@@ -97,6 +97,8 @@
 //! most one of them returns `Ok(true)`. The threads never wait for each other:
 //!
 //! ```
+//! use lanebloom::Hashed;
+//!
 //! let seen = &lanebloom::ScalableBloom::builder().expected_keys(1000).build()?;
 //! // Three crawlers have found the same URLs.
 //! let urls = (0..3).flat_map(|_| 0..5000u32);
@@ -105,7 +107,7 @@
 //!     // Each worker fetches the URLs of its own hashes that are new.
 //!     let work = |worker| move || {
 //!         let own = hashes.iter().filter(|hash| *hash % 4 == worker);
-//!         own.filter(|hash| seen.insert_hash(**hash) == Ok(true)).count()
+//!         own.filter(|hash| seen.insert(&Hashed(**hash)) == Ok(true)).count()
 //!     };
 //!     let workers = [0, 1, 2, 3].map(|worker| scope.spawn(work(worker)));
 //!     workers.into_iter().map(|worker| worker.join().unwrap()).sum()
@@ -124,23 +126,24 @@ mod steps;
 
 pub use chain::Scalable;
 
-use crate::chunks::unpack_into;
-use crate::error::{BuildError, BuildErrorKind, InsertError};
-use crate::filter::Filter;
-use crate::filter::methods::{built, inserts, stored, unions};
-use crate::filter::traits::Planned;
+use crate::answers::{Answers, answered_into};
+use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError};
+use crate::filter::methods::options;
+use crate::filter::traits::{Planned, Union};
 use crate::filter::types::bloom::ConcurrentBloom;
+use crate::filter::{Exclusive, Filter};
 use crate::geometry::sizing::Request;
-use crate::hash::{FilterHasher, Murmur3, assert_same_length};
+use crate::hash::{FilterHasher, Murmur3};
+use crate::key::Key;
 use alloc::format;
 use alloc::vec::Vec;
 use steps::{MAX_LAYERS, Steps};
 
 /// A lock-free Bloom filter that grows. Many threads can insert and look up at once.
 ///
-/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods;
-/// [`clear`](Filter::clear) leaves one empty layer. [The module](self) says how the filter grows
-/// and what threads may rely on.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] says what all filters share,
+/// [batches and hashes](Filter#batches) too. [`clear`](Filter::clear) leaves one empty layer. [The
+/// module](self) says how the filter grows and what threads may rely on.
 ///
 /// An insert returns whether it changed the filter: `true` for a new key, `false` for a key that is
 /// there, and by chance for a new one. Inserting a key again changes nothing. A new key is [an
@@ -174,18 +177,148 @@ pub type ScalableBloom<S = Murmur3> = Filter<Scalable, S>;
 /// let builder = builder.false_positive_rate(1e-3).words_per_key(4);
 /// let filter = builder.expansion(4).max_bytes(1 << 20).build()?;
 /// filter.insert_all(0..20_000u32)?;
-/// assert!(filter.current_false_positive_rate() < 1e-3);
+/// assert!(filter.statistics().false_positive_rate < 1e-3);
 /// let keys: Vec<_> = filter.layers().map(|one| one.expected_keys()).collect();
 /// assert_eq!(keys, [10_000, 40_000]);
-/// assert!(filter.layers().all(|layer| layer.words_per_key() == 4));
+/// assert!(filter.layers().all(|layer| layer.layout().words_per_key == 4));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Scalable, S>;
 
-built! { ScalableBloom: Scalable; words_per_key }
-inserts! { ScalableBloom: Scalable => Result<bool, InsertError>, Result<usize, InsertError>, by core::convert::identity, again "false" }
-unions! { ScalableBloom: Scalable, "?" }
-stored! { ScalableBloom: Scalable }
+/// Inserts and lookups, one key or many.
+impl<S> ScalableBloom<S> {
+    /// Inserts `key`. Returns whether this changed the filter: `false` for a key that is there,
+    /// and by chance for a new one. If several threads race to insert a new key, at least one of
+    /// them gets `true`, and several may. Fails if the filter is full and cannot grow; it loses
+    /// nothing.
+    ///
+    /// Every change is a `Release`.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("add", "put", "check_and_set"))]
+    #[inline]
+    pub fn insert<K: Key<S> + ?Sized>(&self, key: &K) -> Result<bool, InsertError> {
+        self.try_insert(key)
+    }
+
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    ///
+    /// Never `false` for a key whose insert happened before. `true` ends in an `Acquire`.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::from_keys([17u64], 0.01)?;
+    /// assert!(filter.contains(&17u64) && !filter.contains(&18u64));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("might_contain", "mightContain", "may_contain", "exists", "check"))]
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        self.look_up(key)
+    }
+
+    /// Inserts the keys in order, up to one that is refused; returns how many inserts changed the
+    /// filter. An error says how many keys were [inserted](InsertError::inserted) before.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_batch(&[1, 2])?;
+    /// assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    pub fn insert_batch<K: Key<S>>(&self, keys: &[K]) -> Result<usize, InsertError> {
+        self.try_insert_batch(keys)
+    }
+
+    /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
+    /// for it. [`Answers`] has the places for `out`.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::from_keys(["a"], 0.01)?;
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn contains_batch<K: Key<S>>(&self, keys: &[K], out: impl Answers) {
+        self.look_up_batch(keys, out);
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
+    /// filter; `false` for a key that is refused. [`Answers`] has the places for `new`.
+    ///
+    /// # Panics
+    ///
+    /// If `new` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// filter.insert_batch_into(&[1, 1, 2], &mut new)?;
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch_into<K: Key<S>>(&self, keys: &[K], new: impl Answers) -> Result<usize, InsertError> {
+        self.try_insert_batch_into(keys, new)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A filter
+    /// that refuses a key takes no more from the iterator; it may have taken up to 1023 keys after
+    /// that one already.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_all(0..100)?;
+    /// assert!((0..100).all(|key| filter.contains(&key)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("extend", "try_extend"))]
+    pub fn insert_all<K: Key<S>>(&self, keys: impl IntoIterator<Item = K>) -> Result<usize, InsertError> {
+        self.try_insert_all(keys)
+    }
+}
+
+/// Unions.
+impl<S: FilterHasher> ScalableBloom<S> {
+    /// Adds every key that was inserted into `other` before; returns whether that changed this
+    /// filter. Both may be in use meanwhile.
+    ///
+    /// Fails if the hasher (its algorithm, seed or key) differs, or if this filter has no room for
+    /// the other one's layers. Then no key is added. The layouts may differ.
+    ///
+    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
+    /// sees what its inserter there had done before. `false` ends in an `Acquire`.
+    ///
+    /// ```
+    /// let all = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// let (part, empty) = (all.clone(), all.clone());
+    /// let _ = part.insert("a");
+    /// assert!(all.union_from(&part)? && all.contains("a"));
+    /// assert!(!all.union_from(&empty)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("merge", "put_all", "putAll"))]
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        Union::union_from(self, other)
+    }
+}
+
+options! { ScalableBloom: Scalable; words_per_key }
 
 /// How a chain grows, and up to how many bytes.
 #[doc(hidden)]
@@ -324,7 +457,7 @@ impl<S> Builder<S> {
     /// let filter = builder.hint(100_000).build()?;
     /// filter.insert_all(0..100_000u32)?;
     /// assert_eq!(filter.layers().len(), 1);
-    /// assert!(filter.bits_per_key() < 36.0);
+    /// assert!(filter.statistics().bits_per_key < 36.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn hint(mut self, keys: usize) -> Self {
@@ -355,7 +488,7 @@ impl<S: FilterHasher> Builder<S> {
     /// let filter = builder.build_from([full])?;
     /// filter.insert_all(1000..3000u32)?;
     /// assert!((0..3000u32).all(|key| filter.contains(&key)));
-    /// assert!(filter.current_false_positive_rate() < 0.02);
+    /// assert!(filter.statistics().false_positive_rate < 0.02);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn build_from(
@@ -401,7 +534,7 @@ impl<S> Filter<Scalable, S> {
     /// filter.insert_all(0..500u32)?;
     /// let keys: Vec<_> = filter.layers().map(|one| one.expected_keys()).collect();
     /// assert_eq!(keys, [100, 300, 900]);
-    /// assert!(filter.layers().rev().next().unwrap().estimated_len() < 300);
+    /// assert!(filter.layers().rev().next().unwrap().statistics().len < 300);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn layers(&self) -> impl DoubleEndedIterator<Item = &ConcurrentBloom<()>> + ExactSizeIterator {
@@ -490,7 +623,7 @@ impl<S> Filter<Scalable, S> {
     ///
     /// let filter = ScalableBloom::builder().expected_keys(100).build()?;
     /// assert_eq!(filter.max_bytes(), usize::MAX);
-    /// let same = ScalableBloom::read_from(&filter.to_bytes()[..], 10_000)?;
+    /// let same = ScalableBloom::read_from(&filter.snapshot().to_vec()[..], 10_000)?;
     /// assert_eq!(same.max_bytes(), 10_000);
     /// assert!(same.insert_all(0..100_000u32).is_err());
     /// assert!(same.memory_bytes() <= 10_000);
@@ -550,36 +683,56 @@ impl<S> Filter<Scalable, S> {
     }
 }
 
-/// Inserts without atomics, for exclusive access. The filter grows as it does for others.
+/// Inserts without atomics.
 impl<S> Filter<Scalable, S> {
-    /// [`insert_hashes`](Self::insert_hashes) without atomics.
-    ///
-    /// ```
-    /// let mut filter = lanebloom::ScalableBloom::with_capacity(100, 1e-6)?;
-    /// let hashes: Vec<u64> = (0..1000u32).map(|key| filter.hash(&key)).collect();
-    /// assert_eq!(filter.insert_hashes_mut(&hashes), Ok(1000));
-    /// assert_eq!(filter.insert_hashes_mut(&hashes), Ok(0));
-    /// assert!(filter.contains(&999u32) && filter.layers().len() > 1);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> Result<usize, InsertError> {
-        self.engine.insert_mut(&hashes, None)
-    }
-
-    /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) without atomics. Panics if the
-    /// lengths differ.
+    /// The operations that no other thread may see, of [`Exclusive`]: inserts without atomics.
     ///
     /// ```
     /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_hashes_flagged_mut(&hashes, &mut new), Ok(2));
-    /// assert_eq!(new, [true, true, false]);
+    /// assert_eq!(filter.exclusive().insert_batch(&["a", "b", "a"]), Ok(2));
+    /// assert!(filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_hashes_flagged_mut(&mut self, hashes: &[u64], new: &mut [bool]) -> Result<usize, InsertError> {
-        assert_same_length(hashes.len(), new.len());
-        let isa = self.isa;
-        self.engine.insert_mut(&hashes, Some(&mut unpack_into(isa, new)))
+    pub fn exclusive(&mut self) -> Exclusive<'_, Scalable, S> {
+        Exclusive(self)
+    }
+}
+
+/// Inserts without atomics.
+impl<S> Exclusive<'_, Scalable, S> {
+    /// [`insert_batch`](ScalableBloom::insert_batch) without atomics: [up to four times as
+    /// fast](crate::docs::cost#inserting-in-bulk).
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// filter.exclusive().insert_batch(&["a", "b"])?;
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch<K: Key<S>>(&mut self, keys: &[K]) -> Result<usize, InsertError> {
+        let Filter { engine, hasher, isa } = &mut *self.0;
+        engine.insert_mut(&K::source(keys, hasher, *isa), None)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
+    /// filter, like [`insert_batch_into`](ScalableBloom::insert_batch_into).
+    ///
+    /// # Panics
+    ///
+    /// If `new` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// filter.exclusive().insert_batch_into(&["a", "a", "b"], &mut new)?;
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch_into<K: Key<S>>(&mut self, keys: &[K], new: impl Answers) -> Result<usize, InsertError> {
+        let Filter { engine, hasher, isa } = &mut *self.0;
+        let source = K::source(keys, hasher, *isa);
+        answered_into(*isa, keys.len(), new, |answer| engine.insert_mut(&source, answer))
     }
 }

@@ -18,7 +18,7 @@
 //! - **A removed key cannot come back.** Another insert of it changes nothing.
 //! - Both filters fill up if keys come and go without end: every key that was ever added or removed
 //!   counts. Beyond the expected numbers both rates rise, and
-//!   [`is_overfull`](TombstoneBloom::is_overfull) returns true once either is too high.
+//!   [`is_overfull`](crate::Statistics::is_overfull) is true once either is too high.
 //!
 //! # The rates
 //!
@@ -53,20 +53,22 @@
 //!    every key that was removed before is absent. Every key that was inserted before and is not
 //!    removed meanwhile is there, but for the rate of false negatives.
 
+use crate::answers::Answers;
 use crate::chunks::{Answer, Source, answered};
 use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_header};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::filter::methods::inserts::into_ok;
-use crate::filter::methods::{built, inserts, removes, stored, unions};
+use crate::filter::methods::options;
 use crate::filter::parts::several::{PASS, fill_of_all, narrow};
 use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
 use crate::filter::types::bloom::Bloom;
 use crate::filter::{Filter, Statistics};
 use crate::geometry::rates;
 use crate::geometry::sizing::Request;
-use crate::hash::Murmur3;
 use crate::hash::bytes::mix;
+use crate::hash::{FilterHasher, Murmur3};
 use crate::kernel::Isa;
+use crate::key::Key;
 use crate::words::bits;
 use alloc::format;
 use core::convert::Infallible;
@@ -78,8 +80,8 @@ use core::fmt;
 /// added before, or by chance. Inserting a key again changes nothing, also after its removal: **a
 /// removed key cannot come back**. Remove only what was inserted.
 ///
-/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. **It has false
-/// negatives**: see [the module](self).
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] says what all filters share,
+/// [batches and hashes](Filter#batches) too. **It has false negatives**: see [the module](self).
 ///
 /// ```
 /// use lanebloom::TombstoneBloom;
@@ -120,20 +122,199 @@ fn tombstone(hash: u64) -> u64 {
 ///
 /// // 10.8 bits for every key, 16.7 for every one that will be removed.
 /// let all = TombstoneBloom::with_capacity(100_000, 0.01)?;
-/// assert!((27.5..27.7).contains(&all.bits_per_key()));
+/// assert!((27.5..27.7).contains(&all.statistics().bits_per_key));
 ///
 /// let builder = TombstoneBloom::builder().expected_keys(100_000);
 /// let few = builder.expected_removals(10_000).build()?;
-/// assert!((12.4..12.6).contains(&few.bits_per_key()));
+/// assert!((12.4..12.6).contains(&few.statistics().bits_per_key));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Tombstone, S>;
 
-built! { TombstoneBloom: Tombstone; words_per_key, lines_per_key }
-inserts! { TombstoneBloom: Tombstone }
-removes! { TombstoneBloom: Tombstone }
-unions! { TombstoneBloom: Tombstone, "" }
-stored! { TombstoneBloom: Tombstone, of one size }
+/// Inserts and lookups, one key or many.
+impl<S> TombstoneBloom<S> {
+    /// Inserts `key`. Returns whether this changed the filter of added keys. The insert of a key
+    /// that was removed changes nothing.
+    ///
+    /// Every change is a `Release`.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("add", "put", "check_and_set"))]
+    #[inline]
+    pub fn insert<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        into_ok(self.try_insert(key))
+    }
+
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    ///
+    /// Never `true` for a key that was removed. `false` for a key that was inserted and not
+    /// removed, at the rate of false negatives.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::from_keys([17u64], 0.01)?;
+    /// assert!(filter.contains(&17u64) && !filter.contains(&18u64));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("might_contain", "mightContain", "may_contain", "exists", "check"))]
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        self.look_up(key)
+    }
+
+    /// Inserts the keys in order; returns how many inserts changed the filter.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_batch(&[1, 2]);
+    /// assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn insert_batch<K: Key<S>>(&self, keys: &[K]) -> usize {
+        into_ok(self.try_insert_batch(keys))
+    }
+
+    /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
+    /// for it. [`Answers`] has the places for `out`.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::from_keys(["a"], 0.01)?;
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn contains_batch<K: Key<S>>(&self, keys: &[K], out: impl Answers) {
+        self.look_up_batch(keys, out);
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
+    /// filter. [`Answers`] has the places for `new`.
+    ///
+    /// # Panics
+    ///
+    /// If `new` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// filter.insert_batch_into(&[1, 1, 2], &mut new);
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_into<K: Key<S>>(&self, keys: &[K], new: impl Answers) -> usize {
+        into_ok(self.try_insert_batch_into(keys, new))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_all(0..100);
+    /// assert!((0..100).all(|key| filter.contains(&key)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("extend", "try_extend"))]
+    pub fn insert_all<K: Key<S>>(&self, keys: impl IntoIterator<Item = K>) -> usize {
+        into_ok(self.try_insert_all(keys))
+    }
+}
+
+/// Removes.
+impl<S> TombstoneBloom<S> {
+    /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was there.
+    ///
+    /// **Remove only what was inserted, and as often.** Removing a false positive damages another
+    /// key. A [`contains`](Self::contains) before it does not help: it finds the same false
+    /// positive.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::from_keys(["a", "b"], 0.001)?;
+    /// assert!(filter.remove("a"));
+    /// assert!(!filter.contains("a") && filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn remove<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        self.take(key)
+    }
+
+    /// Removes every key; returns how many were there. **Remove only what was inserted, and as
+    /// often**: each absent key damages another one, at the false-positive rate. See
+    /// [`remove`](Self::remove).
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::from_keys([1, 2, 3], 0.001)?;
+    /// assert_eq!(filter.remove_batch(&[1, 3]), 2);
+    /// assert!(filter.contains(&2) && !filter.contains(&1));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn remove_batch<K: Key<S>>(&self, keys: &[K]) -> usize {
+        self.take_batch_into(keys, ())
+    }
+
+    /// [`remove_batch`](Self::remove_batch) that also passes on whether each key was there.
+    /// [`Answers`] has the places for `removed`. **Remove only what was inserted, and as often**:
+    /// the answers do not find absent keys out beforehand.
+    ///
+    /// # Panics
+    ///
+    /// If `removed` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::from_keys([1, 2, 3], 0.001)?;
+    /// let mut removed = [false; 2];
+    /// assert_eq!(filter.remove_batch_into(&[3, 1], &mut removed), 2);
+    /// assert!(removed == [true, true] && filter.contains(&2) && !filter.contains(&3));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn remove_batch_into<K: Key<S>>(&self, keys: &[K], removed: impl Answers) -> usize {
+        self.take_batch_into(keys, removed)
+    }
+}
+
+/// Unions.
+impl<S: FilterHasher> TombstoneBloom<S> {
+    /// Adds every key that was inserted into `other` before; returns whether that changed this
+    /// filter. Both may be in use meanwhile.
+    ///
+    /// Fails if layout or hasher (its algorithm, seed or key) differ. Then no key is added.
+    ///
+    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
+    /// sees what its inserter there had done before. `false` ends in an `Acquire`.
+    ///
+    /// ```
+    /// let all = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
+    /// let (part, empty) = (all.clone(), all.clone());
+    /// let _ = part.insert("a");
+    /// assert!(all.union_from(&part)? && all.contains("a"));
+    /// assert!(!all.union_from(&empty)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("merge", "put_all", "putAll"))]
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        Union::union_from(self, other)
+    }
+}
+
+options! { TombstoneBloom: Tombstone; words_per_key, lines_per_key }
 
 impl<S> Builder<S> {
     /// The number of distinct keys ever removed, up to which the rate of false negatives holds. 0
@@ -253,15 +434,17 @@ impl Engine for Tombstone {
         let removed = self.removed.statistics();
         let added = self.added.statistics();
         let fills = [(removed.fill_ratio, &self.removed), (added.fill_ratio, &self.added)];
-        Statistics {
-            fill_ratio: fill_of_all(fills.into_iter()),
-            len: added.len.saturating_sub(removed.len),
-            false_positive_rate: rates::but_not(added.false_positive_rate, removed.false_positive_rate),
-        }
+        Statistics::new(
+            fill_of_all(fills.into_iter()),
+            added.len.saturating_sub(removed.len),
+            rates::but_not(added.false_positive_rate, removed.false_positive_rate),
+        )
     }
 
-    fn is_overfull(&self) -> bool {
-        self.added.is_overfull() || self.removed.is_overfull()
+    fn is_overfull_at(&self, _: f64) -> bool {
+        [&self.added, &self.removed]
+            .into_iter()
+            .any(|one| one.is_overfull_at(one.current_false_positive_rate()))
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {

@@ -3,7 +3,7 @@
 
 use crate::codec::{BlocksHeader, Decoded, Hashing, Kind, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, viewed};
 use crate::error::{BuildError, SnapshotError};
-use crate::filter::Filter;
+use crate::filter::Frozen;
 use crate::filter::parts::lines::{Bloom, LineWords};
 use crate::filter::parts::several;
 use crate::filter::types::bloom::ConcurrentBloom;
@@ -36,7 +36,7 @@ use core::num::NonZeroUsize;
 ///
 /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// filter.insert("a");
-/// let bytes = filter.to_bytes();
+/// let bytes = filter.snapshot().to_vec();
 /// let (view, _) = BloomView::from_bytes(&bytes)?;
 /// assert!(view.contains("a") && !view.contains("b"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -54,11 +54,11 @@ use core::num::NonZeroUsize;
 /// # let path = directory.path().join("seen.filter");
 /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// filter.insert("a");
-/// replace_file(&path, |file| filter.write_to(file))?;
+/// replace_file(&path, |file| filter.snapshot().write_to(file))?;
 /// // SAFETY: whoever writes this file replaces it.
 /// let view = unsafe { BloomView::map(&File::open(&path)?)? };
 /// filter.insert("b");
-/// replace_file(&path, |file| filter.write_to(file))?;
+/// replace_file(&path, |file| filter.snapshot().write_to(file))?;
 /// // The view keeps the old file.
 /// assert!(view.contains("a") && !view.contains("b"));
 /// # }
@@ -67,7 +67,7 @@ use core::num::NonZeroUsize;
 ///
 /// A view is not compared or serialized: those impls of this page are for filters that own their
 /// bits. Use [`bytes`](Self::bytes) or [`to_filter`](Self::to_filter).
-pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
+pub type BloomView<'a, S = Murmur3> = Frozen<View<'a>, S>;
 
 /// The engine of [`BloomView`]: the bytes of a snapshot.
 pub type View<'a> = Bloom<BloomBytes<'a>>;
@@ -84,11 +84,11 @@ pub struct BloomBytes<'a> {
 viewed! {
     BloomView = "lanebloom::BloomView",
     finds: "view.contains(\"a\")",
-    bytes: ["let bytes = lanebloom::ConcurrentBloom::from_keys([\"a\"], 0.01)?.to_bytes();"],
+    bytes: ["let bytes = lanebloom::ConcurrentBloom::from_keys([\"a\"], 0.01)?.snapshot().to_vec();"],
     bytes_with: [
         "let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build()?;",
         "filter.insert(\"a\");",
-        "let bytes = filter.to_bytes();"
+        "let bytes = filter.snapshot().to_vec();"
     ]
 }
 
@@ -111,16 +111,30 @@ impl<'a, S> Viewed<'a> for BloomView<'a, S> {
             layout,
             expected_keys,
         };
-        Ok(Filter::of(engine, hasher))
+        Ok(Frozen::of(engine, hasher))
     }
 
     fn snapshot(&self) -> &SnapshotBytes<'a> {
-        &self.engine.words.snapshot
+        &self.0.engine.words.snapshot
     }
 }
 
 /// The snapshot.
 impl<S> BloomView<'_, S> {
+    /// Where the bits of a key lie.
+    ///
+    /// ```
+    /// # use lanebloom::{BloomView, ConcurrentBloom};
+    /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let bytes = filter.snapshot().to_vec();
+    /// assert_eq!(BloomView::from_bytes(&bytes)?.0.layout(), filter.layout());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn layout(&self) -> crate::bloom::Layout {
+        self.0.layout()
+    }
+
     /// A filter with the same keys that accepts inserts:
     /// [`from_bytes_with`](ConcurrentBloom::from_bytes_with) of the view's bytes. Fails if the
     /// bytes are corrupt, or the allocation fails.
@@ -129,7 +143,7 @@ impl<S> BloomView<'_, S> {
     /// # use lanebloom::{BloomView, ConcurrentBloom};
     /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
-    /// let bytes = filter.to_bytes();
+    /// let bytes = filter.snapshot().to_vec();
     /// let same = BloomView::from_bytes(&bytes)?.0.to_filter()?;
     /// assert!(same == filter && same.insert("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -138,7 +152,7 @@ impl<S> BloomView<'_, S> {
     where
         S: FilterHasher + Clone,
     {
-        ConcurrentBloom::from_bytes_with(self.bytes(), self.hasher.clone()).map(|(filter, _)| filter)
+        ConcurrentBloom::from_bytes_with(self.bytes(), self.0.hasher.clone()).map(|(filter, _)| filter)
     }
 
     /// Whether the blocks begin with a line of the cache, so that a key touches one line. In a
@@ -151,15 +165,15 @@ impl<S> BloomView<'_, S> {
     /// struct Lines([u8; 1600 + 1]);
     ///
     /// let mut lines = Lines([0; 1600 + 1]);
-    /// filter.write_to_slice(&mut lines.0[..1600]);
+    /// filter.snapshot().write_to_slice(&mut lines.0[..1600]);
     /// assert!(BloomView::from_bytes(&lines.0)?.0.is_aligned());
-    /// filter.write_to_slice(&mut lines.0[1..]);
+    /// filter.snapshot().write_to_slice(&mut lines.0[1..]);
     /// assert!(!BloomView::from_bytes(&lines.0[1..])?.0.is_aligned());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn is_aligned(&self) -> bool {
-        self.engine.words.lines().all().as_ptr().addr() % LINE_BYTES == 0
+        self.0.engine.words.lines().all().as_ptr().addr() % LINE_BYTES == 0
     }
 }
 

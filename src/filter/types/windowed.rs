@@ -114,7 +114,7 @@
 //!     Err(error) => return Err(error.into()),
 //! };
 //! let is_new = recent.insert("ann");
-//! replace_file(&path, |file| recent.write_to(file))?;
+//! replace_file(&path, |file| recent.snapshot().write_to(file))?;
 //! # seen.push(is_new);
 //! # }
 //! # assert_eq!(seen, [true, false]);
@@ -159,15 +159,18 @@ mod snapshot;
 
 pub use generations::Windowed;
 
-use crate::error::BuildError;
+use crate::answers::Answers;
+use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Filter;
-use crate::filter::methods::{built, inserts, stored, unions};
+use crate::filter::methods::inserts::into_ok;
+use crate::filter::methods::options;
 use crate::filter::parts::lines::empty;
-use crate::filter::traits::Planned;
+use crate::filter::traits::{Planned, Union};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::geometry::rates;
 use crate::geometry::sizing::Request;
-use crate::hash::Murmur3;
+use crate::hash::{FilterHasher, Murmur3};
+use crate::key::Key;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -189,9 +192,9 @@ use settings::{MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 /// window, or up to a third later. A limit of several requests per window needs a counter.
 ///
 /// [The module](self) says what the window is and what threads may rely on. Statistics are those of
-/// the visible generations together. In [`len`](crate::Statistics::len) and
-/// [`estimated_len`](Filter::estimated_len) a key that several generations have counts once; the
-/// error of this estimate is a few times greater the more generations there are.
+/// the visible generations together. In [`len`](crate::Statistics::len) a key that several
+/// generations have counts once; the error of this estimate is a few times greater the more
+/// generations there are.
 ///
 /// ```
 /// // The last million keys, in generations of a fourth part of them.
@@ -228,19 +231,141 @@ pub type WindowedBloom<S = Murmur3> = Filter<Windowed, S>;
 ///     filter.rotate();
 ///     filter.insert_all((0..10_000u32).map(|i| (generation, i)));
 /// }
-/// assert!((0.008..0.0105).contains(&filter.current_false_positive_rate()));
+/// assert!((0.008..0.0105).contains(&filter.statistics().false_positive_rate));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Windowed, S>;
 
-built! {
-    WindowedBloom: Windowed; memory_budget, words_per_key, lines_per_key;
-    "**A filter that forgets only when [`rotate`](Self::rotate) is called**: for a window of time or \
-    of keys, use the [builder](Self::builder)."
+/// Inserts and lookups, one key or many.
+impl<S> WindowedBloom<S> {
+    /// Inserts `key`. Returns whether the key was new: `false` for a key of the window, and by
+    /// chance for a new one. If several threads race to insert a new key, at least one of them
+    /// gets `true`.
+    ///
+    /// Every change is a `Release`.
+    ///
+    /// ```
+    /// let filter = lanebloom::WindowedBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("add", "put", "check_and_set"))]
+    #[inline]
+    pub fn insert<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        into_ok(self.try_insert(key))
+    }
+
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    ///
+    /// Never `false` for a key whose insert happened before, within the window. `true` ends in an
+    /// `Acquire`.
+    ///
+    /// ```
+    /// let filter = lanebloom::WindowedBloom::from_keys([17u64], 0.01)?;
+    /// assert!(filter.contains(&17u64) && !filter.contains(&18u64));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("might_contain", "mightContain", "may_contain", "exists", "check"))]
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        self.look_up(key)
+    }
+
+    /// Inserts the keys in order; returns how many inserts were of new keys.
+    ///
+    /// ```
+    /// let filter = lanebloom::WindowedBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_batch(&[1, 2]);
+    /// assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn insert_batch<K: Key<S>>(&self, keys: &[K]) -> usize {
+        into_ok(self.try_insert_batch(keys))
+    }
+
+    /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
+    /// for it. [`Answers`] has the places for `out`.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::WindowedBloom::from_keys(["a"], 0.01)?;
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn contains_batch<K: Key<S>>(&self, keys: &[K], out: impl Answers) {
+        self.look_up_batch(keys, out);
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
+    /// filter. [`Answers`] has the places for `new`.
+    ///
+    /// # Panics
+    ///
+    /// If `new` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::WindowedBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// filter.insert_batch_into(&[1, 1, 2], &mut new);
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_into<K: Key<S>>(&self, keys: &[K], new: impl Answers) -> usize {
+        into_ok(self.try_insert_batch_into(keys, new))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
+    ///
+    /// ```
+    /// let filter = lanebloom::WindowedBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_all(0..100);
+    /// assert!((0..100).all(|key| filter.contains(&key)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("extend", "try_extend"))]
+    pub fn insert_all<K: Key<S>>(&self, keys: impl IntoIterator<Item = K>) -> usize {
+        into_ok(self.try_insert_all(keys))
+    }
 }
-inserts! { WindowedBloom: Windowed }
-unions! { WindowedBloom: Windowed, "" }
-stored! { WindowedBloom: Windowed }
+
+/// Unions.
+impl<S: FilterHasher> WindowedBloom<S> {
+    /// Adds every key that was inserted into `other` before; returns whether that changed this
+    /// filter. Both may be in use meanwhile.
+    ///
+    /// Fails if layout, window or hasher (its algorithm, seed or key) differ. Then no key is added.
+    ///
+    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
+    /// sees what its inserter there had done before. `false` ends in an `Acquire`.
+    ///
+    /// ```
+    /// let all = lanebloom::WindowedBloom::with_capacity(1000, 0.01)?;
+    /// let (part, empty) = (all.clone(), all.clone());
+    /// let _ = part.insert("a");
+    /// assert!(all.union_from(&part)? && all.contains("a"));
+    /// assert!(!all.union_from(&empty)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("merge", "put_all", "putAll"))]
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        Union::union_from(self, other)
+    }
+}
+
+options! { WindowedBloom: Windowed; memory_budget, words_per_key, lines_per_key }
 
 /// The settings of a window, besides its size.
 #[doc(hidden)]
@@ -351,7 +476,7 @@ impl<S> Builder<S> {
     /// let builder = WindowedBloom::builder().expected_keys(1000);
     /// let recent = builder.window(hour).time_of_day().build()?;
     /// recent.insert("a");
-    /// let (bytes, hasher) = (recent.to_bytes(), *recent.hasher());
+    /// let (bytes, hasher) = (recent.snapshot().to_vec(), *recent.hasher());
     /// assert!(WindowedBloom::from_bytes(&bytes)?.0.contains("a"));
     /// let later = move || SystemTime::UNIX_EPOCH.elapsed().unwrap() + 2 * hour;
     /// let (late, _) = WindowedBloom::from_bytes_with_clock(&bytes, hasher, later)?;
@@ -568,14 +693,16 @@ impl<S> Filter<Windowed, S> {
     /// generation's memory while you hold it.
     ///
     /// ```
+    /// use lanebloom::Hashed;
+    ///
     /// let filter = lanebloom::WindowedBloom::builder().expected_keys(1000).build()?;
     /// filter.insert_batch(&["a", "b"]);
     /// filter.rotate();
     /// filter.insert("c");
     /// let live = filter.live_generations();
-    /// let lens: Vec<usize> = live.iter().map(|one| one.estimated_len()).collect();
+    /// let lens: Vec<usize> = live.iter().map(|one| one.statistics().len).collect();
     /// assert_eq!(lens, [1, 2]);
-    /// assert!(live[1].contains_hash(filter.hash("a")));
+    /// assert!(live[1].contains(&Hashed(filter.hash("a"))));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

@@ -3,9 +3,8 @@
 
 use super::Bloom;
 use crate::codec::{Changes, DELTA_HEADER, DeltaHeader, Hashing, put_line};
-use crate::error::{IncompatibleError, SnapshotError, SnapshotErrorKind};
-use crate::filter::Filter;
-use crate::filter::traits::Union;
+use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::filter::{Filter, Pair};
 use crate::geometry::layout::LINE_WORDS;
 use crate::hash::FilterHasher;
 use crate::words::bits;
@@ -13,21 +12,15 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 /// Deltas, by which replicas follow a writer.
-impl<S: FilterHasher> Filter<Bloom, S> {
-    /// The bits that this filter has and `baseline` lacks, as bytes for
-    /// [`apply_deltas`](Self::apply_deltas): 64 bytes, and 8 to 10 for each fresh key of a filter
-    /// for 1%.
+impl<S: FilterHasher> Pair<'_, Bloom, S> {
+    /// The bits that the first filter has and the second, the baseline, lacks, as bytes for
+    /// [`apply_deltas`](crate::ConcurrentBloom::apply_deltas): 64 bytes, and 8 to 10 for each fresh
+    /// key of a filter for 1%.
     ///
     /// A writer keeps the baseline: a second filter, to which it applies each delta that was
     /// delivered. Replicas that apply all deltas, in any order, some of them several times, end up
     /// with the union. It reads both filters, which may be in use meanwhile. The delta has at least
-    /// every key whose insertion here happened before and that the baseline lacks.
-    ///
-    /// # Errors
-    ///
-    /// If layout or hasher (its algorithm, seed or key) differ.
-    ///
-    /// # Examples
+    /// every key whose insertion in the first filter happened before and that the baseline lacks.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
@@ -35,39 +28,41 @@ impl<S: FilterHasher> Filter<Bloom, S> {
     ///
     /// for key in ["a", "b"] {
     ///     filter.insert(key);
-    ///     let delta = filter.delta_since(&sent)?;
+    ///     let delta = filter.with(&sent)?.delta();
     ///     assert!(delta.len() <= 64 + 10); // only what came since
     ///     assert!(replica.apply_deltas(&delta)? && replica == filter);
     ///     sent.apply_deltas(&delta)?;
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn delta_since(&self, baseline: &Self) -> Result<Vec<u8>, IncompatibleError> {
-        self.delta_of_blocks(baseline, 0..self.blocks())
+    #[must_use]
+    pub fn delta(self) -> Vec<u8> {
+        self.delta_of_blocks(0..self.one.engine.layout.blocks)
     }
 
-    /// [`delta_since`](Self::delta_since) for a range of blocks, to send a large filter in parts.
-    /// Fails as [`delta_since`](Self::delta_since). Panics if the range is not among the blocks.
+    /// [`delta`](Self::delta) for a range of blocks, to send a large filter in parts. Panics if the
+    /// range is not among the blocks.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let (sent, replica) = (filter.clone(), filter.clone());
     /// filter.insert_batch(&["a", "b", "c"]);
-    /// for first in (0..filter.blocks()).step_by(10) {
-    ///     let part = first..filter.blocks().min(first + 10);
-    ///     replica.apply_deltas(&filter.delta_of_blocks(&sent, part)?)?;
+    /// let blocks = filter.layout().blocks;
+    /// for first in (0..blocks).step_by(10) {
+    ///     let part = first..blocks.min(first + 10);
+    ///     replica.apply_deltas(&filter.with(&sent)?.delta_of_blocks(part))?;
     /// }
     /// assert!(replica == filter);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn delta_of_blocks(&self, baseline: &Self, blocks: Range<usize>) -> Result<Vec<u8>, IncompatibleError> {
-        self.check_union(baseline)?;
+    #[must_use]
+    pub fn delta_of_blocks(self, blocks: Range<usize>) -> Vec<u8> {
         let mut delta = alloc::vec![0; DELTA_HEADER];
         let mut lines = 0;
         let mut skipped = blocks.start as u64;
         let (ours, theirs) = (
-            self.bits().shared().words_of(blocks.clone()),
-            baseline.bits().shared().words_of(blocks),
+            self.one.bits().shared().words_of(blocks.clone()),
+            self.other.bits().shared().words_of(blocks),
         );
         for (line, base) in ours.zip(theirs) {
             let new: [u64; LINE_WORDS] = core::array::from_fn(|i| line[i] & !base[i]);
@@ -82,16 +77,19 @@ impl<S: FilterHasher> Filter<Bloom, S> {
         // The thread that applies the delta may rely on what the inserters had done.
         bits::acquire();
         let header = DeltaHeader {
-            hashing: Hashing::of(self.hasher()),
-            layout: self.layout(),
+            hashing: Hashing::of(&self.one.hasher),
+            layout: self.one.engine.layout,
             lines,
             len: delta.len() as u64,
         };
         let header = header.to_bytes(&delta[DELTA_HEADER..]);
         delta[..DELTA_HEADER].copy_from_slice(&header);
-        Ok(delta)
+        delta
     }
+}
 
+/// Deltas, by which replicas follow a writer.
+impl<S: FilterHasher> Filter<Bloom, S> {
     /// Adds the contents of the deltas, one after another, to this filter; returns whether that
     /// changed it. The filter may be in use meanwhile.
     ///
@@ -103,8 +101,8 @@ impl<S: FilterHasher> Filter<Bloom, S> {
     ///
     /// # Memory ordering
     ///
-    /// Orders memory like [`insert`](Self::insert): a thread that finds a key sees what the thread
-    /// that applied the delta had done before.
+    /// Orders memory like [`insert`](crate::ConcurrentBloom::insert): a thread that finds a key
+    /// sees what the thread that applied the delta had done before.
     ///
     /// # Examples
     ///
@@ -115,7 +113,7 @@ impl<S: FilterHasher> Filter<Bloom, S> {
     /// let delta = |key| {
     ///     let filter = empty.clone();
     ///     filter.insert(key);
-    ///     filter.delta_since(&empty)
+    ///     filter.with(&empty).map(|pair| pair.delta())
     /// };
     /// let replica = empty.clone();
     /// assert!(replica.apply_deltas(&[delta("a")?, delta("b")?].concat())?);
@@ -141,12 +139,12 @@ impl<S: FilterHasher> Filter<Bloom, S> {
 
     /// Fails unless it is a delta of such a filter.
     fn check_delta(&self, header: &DeltaHeader, body: &[u8]) -> Result<(), SnapshotErrorKind> {
-        if header.layout != self.layout() {
-            return Err(SnapshotErrorKind::differs("layout", header.layout, self.layout()));
+        if header.layout != self.engine.layout {
+            return Err(SnapshotErrorKind::differs("layout", header.layout, self.engine.layout));
         }
         header.hashing.check(Hashing::of(self.hasher()))?;
         let mut changes = Changes::new(body);
-        while changes.step(self.blocks() as u64)?.is_some() {}
+        while changes.step(self.engine.layout.blocks as u64)?.is_some() {}
         if changes.lines == header.lines {
             Ok(())
         } else {

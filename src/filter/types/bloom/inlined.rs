@@ -2,9 +2,8 @@
 
 use crate::filter::parts::several::Both;
 use crate::filter::types::bloom::ConcurrentBloom;
-use crate::funnel::Funnel;
-use crate::hash::KeyHasher;
 use crate::kernel::{Calls, One};
+use crate::key::Key;
 use crate::words::bits;
 
 /// The single calls of a filter within a function that is compiled for this CPU:
@@ -53,45 +52,7 @@ impl<S> ConcurrentBloom<S> {
 }
 
 impl<S> Inlined<'_, S> {
-    /// The same as [`contains_hash`](crate::Filter::contains_hash).
-    ///
-    /// ```
-    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert_hash(17);
-    /// let known = filter.inlined(|f| [17, 18].map(|hash| f.contains_hash(hash)));
-    /// assert_eq!(known, [true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline(always)]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        let words = &self.filter.engine.words;
-        let found = words.kernels.contains_by(self.calls, words.bits.shared(), hash);
-        bits::acquire_if(found);
-        found
-    }
-
-    /// The same as [`insert_hash`](ConcurrentBloom::insert_hash).
-    ///
-    /// ```
-    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// let new = filter.inlined(|filter| [17, 17].map(|id| filter.insert_hash(id)));
-    /// assert_eq!(new, [true, false]);
-    /// assert!(filter.contains_hash(17));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline(always)]
-    pub fn insert_hash(&self, hash: u64) -> bool {
-        let words = &self.filter.engine.words;
-        let by_call = words.kernels.insert_by(self.calls, words.bits.shared(), hash);
-        let changed = by_call.unwrap_or_else(|| words.insert(hash));
-        bits::acquire_if(!changed);
-        changed
-    }
-}
-
-impl<S: KeyHasher> Inlined<'_, S> {
-    /// The same as [`contains`](crate::Filter::contains).
+    /// The same as [`ConcurrentBloom::contains`].
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
@@ -101,11 +62,15 @@ impl<S: KeyHasher> Inlined<'_, S> {
     /// ```
     #[inline(always)]
     #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.filter.hash(key))
+    pub fn contains<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        let words = &self.filter.engine.words;
+        let hash = key.hash_by(&self.filter.hasher);
+        let found = words.kernels.contains_by(self.calls, words.bits.shared(), hash);
+        bits::acquire_if(found);
+        found
     }
 
-    /// The same as [`insert`](ConcurrentBloom::insert).
+    /// The same as [`ConcurrentBloom::insert`].
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
@@ -114,7 +79,12 @@ impl<S: KeyHasher> Inlined<'_, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[inline(always)]
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.insert_hash(self.filter.hash(key))
+    pub fn insert<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        let words = &self.filter.engine.words;
+        let hash = key.hash_by(&self.filter.hasher);
+        let by_call = words.kernels.insert_by(self.calls, words.bits.shared(), hash);
+        let changed = by_call.unwrap_or_else(|| words.insert(hash));
+        bits::acquire_if(!changed);
+        changed
     }
 }

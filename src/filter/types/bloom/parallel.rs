@@ -1,15 +1,17 @@
 //! `ConcurrentBloom` by all threads of rayon's pool (feature `rayon`).
 
-use crate::chunks::{HASHED, Source};
+use crate::answers::{Answers, Bitmap, Place};
+use crate::chunks::{HASHED, for_each_absent};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Filter;
 use crate::filter::traits::Union;
-use crate::filter::types::bloom::{Bloom, Builder, ConcurrentBloom};
-use crate::funnel::Funnel;
-use crate::hash::{FilterHasher, KeyHasher, assert_same_length};
+use crate::filter::types::bloom::{Builder, ConcurrentBloom};
+use crate::hash::{FilterHasher, KeyHasher};
+use crate::key::{Hashed, HashedKeys, Key};
 use crate::sorted_insert;
 use crate::words::bits;
 use alloc::vec::Vec;
+use core::fmt;
 use rayon::prelude::*;
 
 /// Keys that a thread takes at a time for lookups.
@@ -18,104 +20,120 @@ const LOOKED_UP: usize = 16 << 10;
 /// Lines that a thread takes at a time for unions: 64 KiB.
 const UNITED: usize = 1 << 10;
 
-/// Operations in parallel, on the threads of rayon's pool (feature `rayon`). Each behaves
-/// like the method without `par_`. Other threads may use the filter meanwhile.
-impl<S: FilterHasher + Sync> Filter<Bloom, S> {
-    /// [`insert_hashes`](Self::insert_hashes) in parallel.
+/// The operations of a [`ConcurrentBloom`] by the threads of rayon's pool (feature `rayon`); made
+/// by [`parallel`](ConcurrentBloom::parallel). Each returns, fails and panics as the filter's
+/// method of the same name. Other threads may use the filter meanwhile.
+///
+/// ```
+/// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
+/// let keys: Vec<u32> = (0..100_000).collect();
+/// assert!((99_000..=100_000).contains(&filter.parallel().insert_batch(&keys)));
+/// assert_eq!(filter.parallel().insert_batch(&keys), 0);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub struct Parallel<'a, S>(&'a ConcurrentBloom<S>);
+
+impl<S: fmt::Debug> fmt::Debug for Parallel<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Parallel").field(self.0).finish()
+    }
+}
+
+impl<S: Sync> ConcurrentBloom<S> {
+    /// The same operations by the threads of rayon's pool (feature `rayon`).
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.parallel().insert_batch(&["a", "b"]), 2);
+    /// assert!(filter.contains("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn parallel(&self) -> Parallel<'_, S> {
+        Parallel(self)
+    }
+}
+
+impl<S: Sync> Parallel<'_, S> {
+    /// [`ConcurrentBloom::insert_batch`].
     ///
     /// If the batch is dense in the filter, each thread sorts a part of it and then inserts the
     /// hashes of a region of its own. So threads do not wait for each other's lines.
     ///
     /// ```
-    /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
-    /// let hashes: Vec<u64> = (0..100_000u32).map(|key| filter.hash(&key)).collect();
-    /// assert!((99_000..=100_000).contains(&filter.par_insert_hashes(&hashes)));
-    /// assert_eq!(filter.par_insert_hashes(&hashes), 0);
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.parallel().insert_batch(&["a", "b"]), 2);
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn par_insert_hashes(&self, hashes: &[u64]) -> usize {
-        self.par_insert(&hashes)
-    }
-
-    fn par_insert(&self, source: &(impl Source + Sync)) -> usize {
-        let changed = sorted_insert::par_insert(&self.engine.words, source);
+    pub fn insert_batch<K: Key<S> + Sync>(&self, keys: &[K]) -> usize {
+        let Filter { engine, hasher, isa } = self.0;
+        let isa = *isa;
+        let changed = match K::hashes(keys) {
+            Some(hashes) => sorted_insert::par_insert(&engine.words, &hashes),
+            None => sorted_insert::par_insert(&engine.words, &HashedKeys { hasher, isa, keys }),
+        };
         bits::acquire();
         changed
     }
 
-    /// [`contains_hashes`](Self::contains_hashes) in parallel.
+    /// [`ConcurrentBloom::contains_batch`].
     ///
     /// ```
-    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
     /// let mut found = [false; 2];
-    /// filter.par_contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
+    /// filter.parallel().contains_batch(&["a", "b"], &mut found);
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn par_contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        assert_same_length(hashes.len(), out.len());
-        let parts = hashes.par_chunks(LOOKED_UP).zip(out.par_chunks_mut(LOOKED_UP));
-        parts.for_each(|(hashes, out)| self.contains_hashes(hashes, out));
+    pub fn contains_batch<K: Key<S> + Sync>(&self, keys: &[K], mut out: impl Answers) {
+        let parts = keys.par_chunks(LOOKED_UP);
+        let bits = |out: &mut [u64]| {
+            let parts = keys.par_chunks(LOOKED_UP).zip(out.par_chunks_mut(LOOKED_UP / 64));
+            parts.for_each(|(keys, out)| self.0.contains_batch(keys, Bitmap(out)));
+        };
+        match out.place(keys.len()) {
+            Place::Flags(out) => {
+                let parts = parts.zip(out.par_chunks_mut(LOOKED_UP));
+                parts.for_each(|(keys, out)| self.0.contains_batch(keys, out));
+            }
+            Place::Bitmap(out) => bits(out),
+            Place::Absent(absent) => {
+                let mut found = alloc::vec![0; keys.len().div_ceil(64)];
+                bits(&mut found);
+                for_each_absent(&found, keys.len(), absent);
+            }
+            Place::Nowhere => {}
+        }
     }
 
-    /// [`union_from`](Self::union_from) in parallel.
+    /// [`ConcurrentBloom::union_from`].
     ///
     /// ```
-    /// let all = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let all = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let part = all.clone();
     /// part.insert("a");
-    /// assert_eq!(all.par_union_from(&part), Ok(true));
-    /// assert_eq!(all.par_union_from(&part), Ok(false));
+    /// assert_eq!(all.parallel().union_from(&part), Ok(true));
+    /// assert_eq!(all.parallel().union_from(&part), Ok(false));
     /// assert!(all.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn par_union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.check_union(other)?;
-        let blocks = self.blocks();
+    pub fn union_from(&self, other: &ConcurrentBloom<S>) -> Result<bool, IncompatibleError>
+    where
+        S: FilterHasher,
+    {
+        self.0.check_union(other)?;
+        let blocks = self.0.engine.layout.blocks;
         let starts = (0..blocks).into_par_iter().step_by(UNITED);
         let unite = |start: usize| {
-            self.engine
-                .words
-                .bits
-                .or_from(&other.engine.words.bits, start..blocks.min(start + UNITED))
+            let (ours, theirs) = (self.0.bits(), other.bits());
+            ours.or_from(theirs, start..blocks.min(start + UNITED))
         };
         // Not `any`, which would stop at the first change.
         let changed = starts.map(unite).reduce(|| false, |a, b| a | b);
         bits::acquire_if(!changed);
         Ok(changed)
-    }
-}
-
-/// Operations in parallel on keys.
-impl<S: KeyHasher + Sync> Filter<Bloom, S> {
-    /// [`insert_batch`](Self::insert_batch) in parallel, as
-    /// [`par_insert_hashes`](Self::par_insert_hashes).
-    ///
-    /// ```
-    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.par_insert_batch(&["a", "b"]), 2);
-    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn par_insert_batch<K: Funnel + Sync>(&self, keys: &[K]) -> usize {
-        self.par_insert(&self.keys(keys))
-    }
-
-    /// [`contains_batch`](Self::contains_batch) in parallel.
-    ///
-    /// ```
-    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [false; 2];
-    /// filter.par_contains_batch(&["a", "b"], &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn par_contains_batch<K: Funnel + Sync>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        let parts = keys.par_chunks(LOOKED_UP).zip(out.par_chunks_mut(LOOKED_UP));
-        parts.for_each(|(keys, out)| self.contains_batch(keys, out));
     }
 }
 
@@ -138,7 +156,7 @@ impl<S: KeyHasher + Sync> Builder<S> {
     /// ```
     pub fn build_from_par_iter<I>(mut self, keys: I) -> Result<ConcurrentBloom<S>, BuildError>
     where
-        I: IntoParallelIterator<Item: Funnel>,
+        I: IntoParallelIterator<Item: Key<S>>,
     {
         let keys = keys.into_par_iter();
         if self.request.keys.is_none() && self.request.budget.is_none() {
@@ -151,7 +169,7 @@ impl<S: KeyHasher + Sync> Builder<S> {
 }
 
 /// Inserts the keys in batches, in parallel, also through `&ConcurrentBloom`. For the keys of a
-/// slice [`par_insert_batch`](ConcurrentBloom::par_insert_batch) is faster.
+/// slice [`insert_batch`](Parallel::insert_batch) is faster.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -162,25 +180,25 @@ impl<S: KeyHasher + Sync> Builder<S> {
 /// assert!(filter.contains(&9998u32) && !filter.contains(&9999u32));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-impl<K: Funnel + Send, S: KeyHasher + Sync> ParallelExtend<K> for ConcurrentBloom<S> {
+impl<K: Key<S> + Send, S: KeyHasher + Sync> ParallelExtend<K> for ConcurrentBloom<S> {
     fn par_extend<I: IntoParallelIterator<Item = K>>(&mut self, keys: I) {
         (&*self).par_extend(keys);
     }
 }
 
-impl<K: Funnel + Send, S: KeyHasher + Sync> ParallelExtend<K> for &ConcurrentBloom<S> {
+impl<K: Key<S> + Send, S: KeyHasher + Sync> ParallelExtend<K> for &ConcurrentBloom<S> {
     fn par_extend<I: IntoParallelIterator<Item = K>>(&mut self, keys: I) {
-        let collect = |mut hashes: Vec<u64>, key| {
-            hashes.push(self.hash(&key));
+        let collect = |mut hashes: Vec<u64>, key: K| {
+            hashes.push(key.hash_by(&self.hasher));
             if hashes.len() == HASHED {
-                self.insert_hashes(&hashes);
+                self.insert_batch(Hashed::slice(&hashes));
                 hashes.clear();
             }
             hashes
         };
         let rest = keys.into_par_iter().fold(Vec::new, collect);
-        rest.for_each(|hashes| {
-            self.insert_hashes(&hashes);
+        rest.for_each(|hashes: Vec<u64>| {
+            self.insert_batch(Hashed::slice(&hashes));
         });
     }
 }

@@ -163,16 +163,16 @@ impl<B: FuseBytes> Engine for Fuse<B> {
     }
 
     fn statistics(&self) -> Statistics {
-        Statistics {
-            fill_ratio: self.keys as f64 / self.layout.cells() as f64,
-            len: self.keys,
-            false_positive_rate: self.false_positive_rate_at(self.keys),
-        }
+        Statistics::new(
+            self.keys as f64 / self.layout.cells() as f64,
+            self.keys,
+            self.false_positive_rate_at(self.keys),
+        )
     }
 
     /// Nothing is inserted after the build, so the rate stays the one of the expected keys. (The
     /// rate of more keys is a model's, which may be below the counted rate of few keys.)
-    fn is_overfull(&self) -> bool {
+    fn is_overfull_at(&self, _: f64) -> bool {
         false
     }
 

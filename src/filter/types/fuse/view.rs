@@ -3,7 +3,7 @@
 
 use super::table::{Fuse, SnapshotCells};
 use crate::codec::{Decoded, Hashing, Kind, OwnHeader, SnapshotBytes, Viewed, viewed};
-use crate::filter::Filter;
+use crate::filter::Frozen;
 use crate::hash::Murmur3;
 
 /// A [`StaticFilter`](crate::StaticFilter)'s snapshot as a filter, in place: in borrowed bytes,
@@ -19,12 +19,12 @@ use crate::hash::Murmur3;
 /// ```
 /// use lanebloom::{StaticFilter, StaticView};
 ///
-/// let bytes = StaticFilter::from_keys(["a", "c"], 1e-4)?.to_bytes();
+/// let bytes = StaticFilter::from_keys(["a", "c"], 1e-4)?.snapshot().to_vec();
 /// let (view, _) = StaticView::from_bytes(&bytes)?;
 /// assert!(view.contains("a") && !view.contains("b"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub type StaticView<'a, S = Murmur3> = Filter<StaticBytes<'a>, S>;
+pub type StaticView<'a, S = Murmur3> = Frozen<StaticBytes<'a>, S>;
 
 /// The engine of [`StaticView`]: the bytes of a snapshot.
 pub type StaticBytes<'a> = Fuse<SnapshotCells<'a>>;
@@ -32,10 +32,10 @@ pub type StaticBytes<'a> = Fuse<SnapshotCells<'a>>;
 viewed! {
     StaticView = "lanebloom::StaticView",
     finds: "view.contains(\"a\")",
-    bytes: ["let bytes = lanebloom::StaticFilter::from_keys([\"a\"], 1e-4)?.to_bytes();"],
+    bytes: ["let bytes = lanebloom::StaticFilter::from_keys([\"a\"], 1e-4)?.snapshot().to_vec();"],
     bytes_with: [
         "let filter = lanebloom::StaticFilter::builder().hasher(hasher).build_from_keys([\"a\"])?;",
-        "let bytes = filter.to_bytes();"
+        "let bytes = filter.snapshot().to_vec();"
     ]
 }
 
@@ -47,10 +47,10 @@ impl<'a, S> Viewed<'a> for StaticView<'a, S> {
         let hasher = hasher(header.hashing)?;
         let (layout, _, keys) = header.fuse()?;
         let cells = SnapshotCells(bytes.first(header.len)?);
-        Ok(Filter::of(Fuse::new(cells, layout, keys)?, hasher))
+        Ok(Frozen::of(Fuse::new(cells, layout, keys)?, hasher))
     }
 
     fn snapshot(&self) -> &SnapshotBytes<'a> {
-        &self.engine.body.0
+        &self.0.engine.body.0
     }
 }

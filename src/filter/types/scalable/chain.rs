@@ -8,7 +8,7 @@ use crate::filter::methods::inserts::into_ok;
 use crate::filter::parts::lines::{OwnWords, empty};
 use crate::filter::parts::load_estimate::LoadEstimate;
 use crate::filter::parts::several::{contains_any, fill_of_all};
-use crate::filter::traits::{Engine, Insert, Union};
+use crate::filter::traits::{Engine, Insert, InsertMut, Union};
 use crate::filter::types::bloom::Bloom;
 use crate::filter::{Filter, Statistics};
 use crate::geometry::layout::Layout;
@@ -441,16 +441,12 @@ impl Engine for Scalable {
             rate = rates::any([rate, now.false_positive_rate]);
             (now.fill_ratio, one)
         }));
-        Statistics {
-            fill_ratio,
-            len,
-            false_positive_rate: rate,
-        }
+        Statistics::new(fill_ratio, len, rate)
     }
 
     /// The promise is that of all layers together, of those to come too.
-    fn is_overfull(&self) -> bool {
-        self.current_false_positive_rate() > self.steps.rate
+    fn is_overfull_at(&self, rate: f64) -> bool {
+        rate > self.steps.rate
     }
 
     fn estimated_len(&self) -> usize {

@@ -82,14 +82,14 @@ impl Engine for Windowed {
             distinct += ones_of_any(line);
             rate += rates::of_line_in_any(layout, line);
         });
-        Statistics {
-            fill_ratio: self.fill(live.len(), ones),
-            len: layout.keys_for(distinct),
-            false_positive_rate: match layout.shape.lines {
+        Statistics::new(
+            self.fill(live.len(), ones),
+            layout.keys_for(distinct),
+            match layout.shape.lines {
                 1 => rate / layout.blocks as f64,
-                _ => rates::any(live.iter().map(|one| one.current_false_positive_rate())),
+                _ => rates::any(live.iter().map(|one| one.engine.current_false_positive_rate())),
             },
-        }
+        )
     }
 
     #[inline]

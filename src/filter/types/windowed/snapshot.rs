@@ -1,7 +1,6 @@
 //! Snapshots of a window: its settings, the clock's time, the generations' expiry times, and their
 //! own snapshots. `docs/FORMAT.md` describes the bytes.
 
-use super::WindowedBloom;
 use super::clock::Clock;
 use super::generations::Windowed;
 use super::list::{Generation, List};
@@ -33,7 +32,8 @@ const TIME_OF_DAY: u8 = 2;
 const SUPPLIED: u8 = 3;
 
 /// Snapshots with a clock. [The module](super#snapshots) says which snapshots need one.
-impl<S: FilterHasher> WindowedBloom<S> {
+// Not by the alias, whose impls rustdoc shows first.
+impl<S: FilterHasher> Filter<Windowed, S> {
     /// [`from_bytes_with`](Filter::from_bytes_with) and a clock: `now` must go on from where the
     /// filter's clock was. If that was the monotonic clock, `now` may begin at any time. If the
     /// filter does not rotate by age, `now` is not called. Fails as
@@ -47,7 +47,7 @@ impl<S: FilterHasher> WindowedBloom<S> {
     /// let builder = WindowedBloom::builder().expected_keys(1000);
     /// let recent = builder.window(Duration::from_secs(60)).clock(at(100)).build()?;
     /// recent.insert("a");
-    /// let (bytes, hasher) = (recent.to_bytes(), *recent.hasher());
+    /// let (bytes, hasher) = (recent.snapshot().to_vec(), *recent.hasher());
     /// let read = |now| WindowedBloom::from_bytes_with_clock(&bytes, hasher, at(now));
     /// assert!(read(110)?.0.contains("a") && !read(200)?.0.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -73,7 +73,7 @@ impl<S: FilterHasher> WindowedBloom<S> {
     /// let builder = WindowedBloom::builder().expected_keys(1000);
     /// let recent = builder.window(Duration::from_secs(9)).clock(clock).build()?;
     /// recent.insert("a");
-    /// let (bytes, hasher) = (recent.to_bytes(), *recent.hasher());
+    /// let (bytes, hasher) = (recent.snapshot().to_vec(), *recent.hasher());
     /// let read = WindowedBloom::read_from_with_clock;
     /// assert!(read(&bytes[..], 1 << 20, hasher, clock)?.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,0 +1,194 @@
+//! [`Snapshot`]: a filter's content, to be written.
+
+use super::{Decoded, Hashing, Input, Out, assert_snapshot_length, from_slice};
+use crate::error::{SnapshotError, SnapshotErrorKind};
+use alloc::vec::Vec;
+
+/// The [`Size`](Stored::Size) of filters whose size never changes, and so the length of their
+/// snapshots.
+pub enum FixedSize {}
+
+/// Content that a [`Snapshot`](crate::codec::Snapshot) writes.
+pub trait Stored {
+    /// [`FixedSize`], or `()` if the size of a filter changes.
+    type Size;
+
+    /// The length of a snapshot now.
+    fn encoded_bytes(&self) -> usize;
+
+    /// Writes a snapshot.
+    fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error>;
+
+    /// [`encode`](Self::encode), of a copy if that blocks changes.
+    #[cfg(feature = "std")]
+    fn encode_unheld<O: Out<Error = std::io::Error>>(&self, out: &mut O) -> std::io::Result<()> {
+        self.encode(out)
+    }
+}
+
+/// A filter that is read from a snapshot.
+pub trait Loaded: Sized {
+    /// The filter's hasher.
+    type Hasher;
+
+    /// Reads a filter of at most `limit` bytes.
+    fn decode(
+        input: &mut dyn Input,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<Self::Hasher, SnapshotErrorKind>,
+    ) -> Result<Self, SnapshotErrorKind>;
+}
+
+/// The content of a filter, to be written as bytes in the [format](crate::codec#the-format) of
+/// snapshots; made by [`Filter::snapshot`](crate::Filter::snapshot).
+///
+/// Each method reads the filter anew. What it writes holds every key whose insert happened before,
+/// and passes on what the inserters had done before.
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let filter = ConcurrentBloom::from_keys(["a"], 0.01)?;
+/// let bytes = filter.snapshot().to_vec();
+/// let (same, rest) = ConcurrentBloom::from_bytes(&bytes)?;
+/// assert!(same == filter && rest.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Snapshot<'a, F>(pub(crate) &'a F);
+
+impl<F> Clone for Snapshot<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Snapshot<'_, F> {}
+
+#[allow(private_bounds, reason = "all that have a snapshot")]
+impl<F: Stored> Snapshot<'_, F> {
+    /// The bytes. Aborts if the allocation fails; [`write_to_slice`](Self::write_to_slice) does not
+    /// allocate.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::from_keys(["a"], 0.01)?;
+    /// let bytes = filter.snapshot().to_vec();
+    /// assert!(CuckooFilter::from_bytes(&bytes)?.0.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn to_vec(self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.0.encoded_bytes());
+        let Ok(()) = self.0.encode(&mut bytes);
+        bytes
+    }
+
+    /// Writes the bytes, up to 2 MiB at a time, so that the writer need not be buffered. It does
+    /// not flush.
+    ///
+    /// If encoding blocks inserts or removes, it writes a copy, so that no thread waits for the
+    /// writer.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for the copy.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::from_keys(["a"], 0.01)?;
+    /// let mut stream = Vec::new();
+    /// filter.snapshot().write_to(&mut stream)?;
+    /// assert_eq!(stream, filter.snapshot().to_vec());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn write_to(self, writer: impl std::io::Write) -> std::io::Result<()> {
+        let mut out = super::Writer::new(writer);
+        self.0.encode_unheld(&mut out)?;
+        out.finish()
+    }
+
+    /// Saves the bytes in a file that takes the place of the one at `path`, if there is any:
+    /// [`replace_file`](super::replace_file). A reader finds the old file or the new one, whole.
+    ///
+    /// # Errors
+    ///
+    /// Fails as `replace_file`, and as [`write_to`](Self::write_to). Then the old file stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("seen.filter");
+    /// let filter = CuckooFilter::from_keys(["a"], 0.01)?;
+    /// filter.snapshot().save(&path)?;
+    /// let same = CuckooFilter::read_from(std::fs::File::open(&path)?, 1 << 20)?;
+    /// assert!(same.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn save(self, path: impl AsRef<std::path::Path>) -> std::io::Result<()> {
+        super::replace_file(path, |file| self.write_to(file))
+    }
+}
+
+/// Snapshots of one length: those of filters that do not grow.
+#[allow(private_bounds, reason = "all that have a snapshot of one length")]
+#[expect(clippy::len_without_is_empty, reason = "no snapshot is empty")]
+impl<F: Stored<Size = FixedSize>> Snapshot<'_, F> {
+    /// The length of every snapshot of this filter in bytes: 192, and the content, rounded up to
+    /// 64.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::from_keys(["a"], 0.01)?;
+    /// assert_eq!(filter.snapshot().len(), filter.snapshot().to_vec().len());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.0.encoded_bytes()
+    }
+
+    /// Writes the bytes to the caller's memory.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not [`len`](Self::len) bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::from_keys(["a"], 0.01)?;
+    /// let mut bytes = vec![0; filter.snapshot().len()];
+    /// filter.snapshot().write_to_slice(&mut bytes);
+    /// assert_eq!(bytes, filter.snapshot().to_vec());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn write_to_slice(self, mut out: &mut [u8]) {
+        assert_snapshot_length(out.len(), self.0.encoded_bytes());
+        let Ok(()) = self.0.encode(&mut out);
+    }
+}
+
+/// The filter with which `bytes` begin, and the bytes after it.
+pub(crate) fn load<F: Loaded>(
+    bytes: &[u8],
+    hasher: impl FnOnce(Hashing) -> Decoded<F::Hasher>,
+) -> Result<(F, &[u8]), SnapshotError> {
+    from_slice(bytes, |input| F::decode(input, usize::MAX, hasher)).map_err(SnapshotError)
+}
+
+/// Reads a filter of at most `max_bytes`.
+#[cfg(feature = "std")]
+pub(crate) fn load_from<F: Loaded>(
+    reader: impl std::io::Read,
+    max_bytes: usize,
+    hasher: impl FnOnce(Hashing) -> Decoded<F::Hasher>,
+) -> Result<F, SnapshotError> {
+    super::from_reader(reader, |input| F::decode(input, max_bytes, hasher)).map_err(SnapshotError)
+}
