@@ -88,9 +88,8 @@ pub use strings::{UnencodedChars, Utf16};
 /// |---|---|
 /// | `create` | [`with_capacity`](JavaBloom::with_capacity), [`builder`](JavaBloom::builder) |
 /// | `put`, `mightContain` | [`insert`](JavaBloom::insert), [`contains`](JavaBloom::contains) |
-/// | `putAll`, `isCompatible` | [`union_from`](JavaBloom::union_from), [`is_compatible`](JavaBloom::is_compatible) |
-/// | `expectedFpp` | [`current_false_positive_rate`](JavaBloom::current_false_positive_rate) |
-/// | `approximateElementCount` | [`estimated_len`](JavaBloom::estimated_len); `usize::MAX` for a full filter, where Guava throws |
+/// | `putAll`, `isCompatible` | [`union_from`](JavaBloom::union_from), [`with`](JavaBloom::with) |
+/// | `expectedFpp`, `approximateElementCount` | [`statistics`](JavaBloom::statistics); the number of keys is `usize::MAX` for a full filter, where Guava throws |
 /// | `toBloomFilter` | [`from_keys`](JavaBloom::from_keys) |
 /// | `copy`, `equals` | `clone`, `==` |
 /// | `writeTo`, `readFrom` | [`write_to`](JavaBloom::write_to), [`read_from`](JavaBloom::read_from) |

@@ -13,6 +13,9 @@ mod sets;
 mod statistics;
 mod stream;
 
+pub use batch::JavaExclusive;
+pub use sets::JavaPair;
+
 use crate::error::ReadError;
 use crate::flat::{Flat, NextIndex};
 use core::fmt;
@@ -26,18 +29,17 @@ use lanebloom::internal::{Isa, Vectorized, acquire_if, assert_same_length};
 /// [`SparkBloom`](crate::SparkBloom). Many threads can insert and look up at once.
 ///
 /// Keys are [`JavaKey`]s: any [`Funnel`](crate::Funnel) for Guava, any
-/// [`SparkKey`](crate::spark::SparkKey) for Spark. All operations but [`clear`](Self::clear),
-/// [`intersection_from`](Self::intersection_from) and those named `_mut` take `&self`: share the
-/// filter as an `Arc`. The examples use a `GuavaBloom`; they hold for a `SparkBloom` too.
+/// [`SparkKey`](crate::spark::SparkKey) for Spark. All operations but [`clear`](Self::clear) and
+/// [`exclusive`](Self::exclusive) take `&self`: share the filter as an `Arc`. The examples use a
+/// `GuavaBloom`; they hold for a `SparkBloom` too.
 ///
 /// # Batches
 ///
 /// A batch returns the results of single calls in order, duplicates within the batch included, many
-/// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
-/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters of one
-/// system (and of one seed, for Spark). Methods named `_flagged` write the answer for each key to
-/// the same place of a slice, methods named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
-/// They panic unless the slice has a place for each key, or the bitmap a word for every 64 keys.
+/// keys at a time. [`Answers`](crate::Answers) has the places for the results.
+///
+/// A hash is a key too: [`hash`](Self::hash) or [`hash_batch`](Self::hash_batch) compute it once
+/// for several filters of one system (and of one seed, for Spark).
 ///
 /// # Consistency
 ///
@@ -107,7 +109,7 @@ pub trait JavaFormat: FormatImpl {
     /// ```
     /// use lanebloom_formats::{JavaFormat, spark};
     ///
-    /// let mut hashes = [(0, 0)];
+    /// let mut hashes = [spark::Hash::default()];
     /// spark::Spark::default().hash_batch(&["a"], &mut hashes);
     /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(hashes, [filter.hash("a")]);
@@ -146,8 +148,8 @@ impl<F: JavaFormat, K: JavaKey<F>> Vectorized for Hashes<'_, F, K> {
 }
 
 /// A key of a [`JavaBloom`]: any [`Funnel`](crate::Funnel) for [`Guava`](crate::guava::Guava), any
-/// [`SparkKey`](crate::spark::SparkKey) for [`Spark`](crate::spark::Spark). For a type of your own,
-/// implement one of these.
+/// [`SparkKey`](crate::spark::SparkKey) for [`Spark`](crate::spark::Spark), and a hash of the
+/// system. For a type of your own, implement one of these.
 pub trait JavaKey<F: JavaFormat>: KeyImpl<F> {}
 
 impl<F: JavaFormat, K: KeyImpl<F> + ?Sized> JavaKey<F> for K {}
@@ -193,6 +195,15 @@ pub trait FormatImpl: Copy + Default + Eq + fmt::Debug + fmt::Display + Send + S
 pub trait KeyImpl<F: FormatImpl> {
     /// The hash by which filters of this format know the key.
     fn hash_for(&self, format: F) -> F::Hash;
+
+    /// The hashes, if these keys are hashes.
+    #[inline(always)]
+    fn hashes(_: &[Self]) -> Option<&[F::Hash]>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// The parameters that determine a key's bits.
@@ -227,7 +238,14 @@ impl<F: JavaFormat> JavaBloom<F> {
     #[doc(alias("put", "putLong", "putString", "putBinary"))]
     #[inline]
     pub fn insert<K: JavaKey<F> + ?Sized>(&self, key: &K) -> bool {
-        self.insert_hash(self.hash(key))
+        let hash = self.hash(key);
+        let changed = if self.layout.format.is_wide() {
+            self.flat.set(F::Wide::from(hash))
+        } else {
+            self.flat.set(F::narrow(hash))
+        };
+        acquire_if(!changed);
+        changed
     }
 
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive. This
@@ -252,60 +270,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     #[inline]
     #[must_use]
     pub fn contains<K: JavaKey<F> + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hash(key))
-    }
-
-    /// The hash by which every filter of this system (and of the same seed, for Spark) knows `key`:
-    /// a [`guava::Hash`](crate::guava::Hash) or a [`spark::Hash`](crate::spark::Hash).
-    ///
-    /// ```
-    /// use lanebloom::Murmur3;
-    /// use lanebloom_formats::{GuavaBloom, SparkBloom, spark::SparkKey};
-    ///
-    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.hash("a"), Murmur3::with_seed(0).hash128("a"));
-    ///
-    /// let first = "a".murmur3(0);
-    /// let filter = SparkBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.hash("a"), (first, "a".murmur3(first)));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn hash<K: JavaKey<F> + ?Sized>(&self, key: &K) -> F::Hash {
-        key.hash_for(self.layout.format)
-    }
-
-    /// [`insert`](Self::insert) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.insert_hash(filter.hash("a")));
-    /// assert!(filter.contains("a"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn insert_hash(&self, hash: F::Hash) -> bool {
-        let changed = if self.layout.format.is_wide() {
-            self.flat.set(F::Wide::from(hash))
-        } else {
-            self.flat.set(F::narrow(hash))
-        };
-        acquire_if(!changed);
-        changed
-    }
-
-    /// [`contains`](Self::contains) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
-    /// assert!(filter.contains_hash(filter.hash("a")));
-    /// assert!(!filter.contains_hash(filter.hash("b")));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: F::Hash) -> bool {
+        let hash = self.hash(key);
         let found = if self.layout.format.is_wide() {
             self.flat.holds(F::Wide::from(hash))
         } else {
@@ -313,6 +278,31 @@ impl<F: JavaFormat> JavaBloom<F> {
         };
         acquire_if(found);
         found
+    }
+
+    /// The hash by which every filter of this system (and of the same seed, for Spark) knows `key`:
+    /// a [`guava::Hash`](crate::guava::Hash) or a [`spark::Hash`](crate::spark::Hash).
+    ///
+    /// ```
+    /// use lanebloom::Murmur3;
+    /// use lanebloom_formats::spark::{self, SparkKey};
+    /// use lanebloom_formats::{GuavaBloom, SparkBloom, guava};
+    ///
+    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
+    /// let (h1, h2) = Murmur3::with_seed(0).hash128("a");
+    /// assert_eq!(filter.hash("a"), guava::Hash(h1, h2));
+    /// filter.insert(&filter.hash("a"));
+    /// assert!(filter.contains("a"));
+    ///
+    /// let first = "a".murmur3(0);
+    /// let filter = SparkBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.hash("a"), spark::Hash(first, "a".murmur3(first)));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash<K: JavaKey<F> + ?Sized>(&self, key: &K) -> F::Hash {
+        key.hash_for(self.layout.format)
     }
 }
 
@@ -332,7 +322,7 @@ impl<F: JavaFormat> fmt::Debug for JavaBloom<F> {
             .field("format", &self.layout.format)
             .field("bit_size", &self.bit_size())
             .field("hash_functions", &self.hash_functions())
-            .field("fill_ratio", &self.fill_ratio())
+            .field("fill_ratio", &self.statistics().fill_ratio)
             .finish_non_exhaustive()
     }
 }

@@ -103,10 +103,10 @@ use alloc::vec::Vec;
 pub use error::ReadError;
 #[doc(inline)]
 pub use guava::GuavaBloom;
-pub use java::{JavaBloom, JavaBuilder, JavaFormat, JavaKey};
-use lanebloom::internal::Isa;
+pub use java::{JavaBloom, JavaBuilder, JavaExclusive, JavaFormat, JavaKey, JavaPair};
+use lanebloom::internal::{Isa, Place};
 #[doc(no_inline)]
-pub use lanebloom::{BuildError, Funnel, IncompatibleError, Statistics};
+pub use lanebloom::{Absent, Answers, Bitmap, BuildError, Funnel, Hashed, IncompatibleError, Statistics};
 #[doc(inline)]
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::RedisBloomInsertError;
@@ -120,11 +120,23 @@ pub use splitblock::{SplitBlockBank, SplitBlockBloom, SplitBlockView};
 /// Keys that are hashed at a time.
 const CHUNK: usize = 1024;
 
-/// Writes the answers of windows, each with its start, its length and its bitmap, to their places
-/// of `out`.
-fn unpack_into(out: &mut [bool]) -> impl FnMut(usize, usize, u64) {
-    let unpack = Isa::best().unpack();
-    move |at, len, answers| unpack(&[answers], &mut out[at..][..len])
+/// Calls `work`, which passes the answers of windows on: in order, each with its start, its length
+/// of at most 64, and its bitmap. No window reaches into a second word of the answers.
+fn told<R>(place: Place<'_>, work: impl FnOnce(&mut dyn FnMut(usize, usize, u64)) -> R) -> R {
+    match place {
+        Place::Flags(out) => {
+            let unpack = Isa::best().unpack();
+            work(&mut |at, len, answers| unpack(&[answers], &mut out[at..][..len]))
+        }
+        Place::Bitmap(out) => {
+            out.fill(0);
+            work(&mut |at, _, answers| out[at / 64] |= answers << (at % 64))
+        }
+        Place::Absent(absent) => work(&mut |at, len, answers| {
+            (0..len).filter(|i| answers >> i & 1 == 0).for_each(|i| absent(at + i));
+        }),
+        Place::Nowhere => work(&mut |_, _, _| ()),
+    }
 }
 
 /// A copy for `Clone`, which aborts if the allocation of these bytes failed.

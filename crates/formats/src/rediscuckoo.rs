@@ -34,11 +34,11 @@ mod layer;
 
 use crate::murmur2::murmur64a;
 use crate::redisbloom::error::{InsertErrorKind, RedisBloomInsertError};
-use crate::{push, unpack_into};
+use crate::{push, told};
 use alloc::format;
 use alloc::vec::Vec;
-use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, assert_same_length};
+use lanebloom::internal::AccessPlan;
+use lanebloom::{Answers, BuildError, Statistics};
 use layer::{CuckooLayer, RedisAddress};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
@@ -434,6 +434,39 @@ impl RedisCuckoo {
         true
     }
 
+    /// Removes every key as by [`remove`](Self::remove), in order; returns how many seemed to be
+    /// there, and passes on which. [`Answers`] has the places for `removed`. **Remove only keys
+    /// that were inserted**: the answers do not find absent keys out beforehand.
+    ///
+    /// # Panics
+    ///
+    /// If `removed` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// filter.insert_batch(&["a", "b"])?;
+    /// let mut removed = [false; 2];
+    /// assert_eq!(filter.remove_batch_into(&["c", "a"], &mut removed), 1);
+    /// assert!(removed == [false, true] && filter.contains("b"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_batch_into<K: AsRef<[u8]>>(&mut self, keys: &[K], removed: impl Answers) -> usize {
+        let mut sum = 0;
+        removed.receive(keys.len(), |place| {
+            told(place, |each| {
+                for (start, keys) in (0..).step_by(64).zip(keys.chunks(64)) {
+                    let bits = keys.iter().enumerate().map(|(i, key)| u64::from(self.remove(key)) << i);
+                    let removed = bits.fold(0, |all, bit| all | bit);
+                    each(start, keys.len(), removed);
+                    sum += removed.count_ones() as usize;
+                }
+            });
+        });
+        sum
+    }
+
     /// Moves fingerprints of the newer layers of the chain into free slots of the older ones, and
     /// drops the newest filters if they are empty then: `CF.COMPACT`.
     ///
@@ -488,9 +521,15 @@ impl RedisCuckoo {
         self.layers.iter().any(|layer| layer.holds(address))
     }
 
-    /// Writes whether each key may be in the filter to the same place of `out`: `CF.MEXISTS`.
-    /// Panics if the lengths differ. If the filter is larger than the caches, the buckets of many
-    /// keys are prefetched together.
+    /// Passes on whether each key may be in the filter: `CF.MEXISTS`. [`Answers`] has the places
+    /// for `out`. If the filter is larger than the caches, the buckets of many keys are prefetched
+    /// together.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer keys.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
@@ -501,16 +540,19 @@ impl RedisCuckoo {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "CF.MEXISTS")]
-    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
+    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: impl Answers) {
+        out.receive(keys.len(), |place| told(place, |each| self.look_up(keys, each)));
+    }
+
+    /// Looks keys up; calls `each(start, len, bitmap)` for every window.
+    fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], mut each: &mut dyn FnMut(usize, usize, u64)) {
         let Some((first, others)) = self.layers.split_first() else {
-            return out.fill(false);
+            return;
         };
         let access = |layer: &CuckooLayer| AccessPlan::lookups(layer.bytes().len(), 2);
         let place = |_: &mut _, _, key: &K| address(key.as_ref());
         let prefetch = |_: &mut _, _, _: &K, hash: &RedisAddress, hint| first.prefetch(*hash, hint);
-        let unpack = &mut unpack_into(out);
-        access(first).tiles(unpack, keys, place, prefetch, |unpack, start, hashes| {
+        access(first).tiles(&mut each, keys, place, prefetch, |each, start, hashes| {
             let mut found = AccessPlan::answers(hashes.iter().map(|hash| first.holds(*hash)));
             for layer in others {
                 let open = !found & u64::MAX >> (AccessPlan::TILE - hashes.len());
@@ -519,7 +561,7 @@ impl RedisCuckoo {
                 }
                 AccessPlan::each_one(open, |i| found |= u64::from(layer.holds(hashes[i])) << i);
             }
-            unpack(start, hashes.len(), found);
+            each(start, hashes.len(), found);
             true
         });
     }
@@ -602,23 +644,31 @@ impl RedisCuckoo {
         usize::try_from(self.max_bytes).unwrap_or(usize::MAX)
     }
 
-    /// The chance that an absent key is taken for present, as the chain is filled now: the mean
-    /// over its buckets. Reads all of it.
+    /// Fill, number of keys and false-positive rate now, from one pass over the slots. The number
+    /// of keys is the module's count. The rate is the chance that an absent key is taken for
+    /// present, the mean over the buckets. A slot takes 8 bits. A chain refuses keys or grows
+    /// before it is overfull.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1024)?;
     /// for key in 0..900 {
     ///     filter.insert(&key.to_string())?;
     /// }
+    /// let now = filter.statistics();
     /// let absent = (1000..100_000).filter(|key| filter.contains(&key.to_string()));
     /// let measured = absent.count() as f64 / 99_000.0;
-    /// let expected = filter.current_false_positive_rate();
-    /// assert!((measured / expected - 1.0).abs() < 0.2);
+    /// assert!((measured / now.false_positive_rate - 1.0).abs() < 0.2);
+    /// assert!(now.len == 900 && now.fill_ratio > 0.4 && now.bits_per_key == 8.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        1.0 - self.layers.iter().map(CuckooLayer::absent).product::<f64>()
+    pub fn statistics(&self) -> Statistics {
+        let taken: usize = self.layers.iter().map(CuckooLayer::taken).sum();
+        let absent = self.layers.iter().map(CuckooLayer::absent).product::<f64>();
+        let len = usize::try_from(self.items).unwrap_or(usize::MAX);
+        let mut now = Statistics::new(taken as f64 / self.memory_bytes() as f64, len, 1.0 - absent);
+        now.bits_per_key = 8.0;
+        now
     }
 }
 

@@ -54,9 +54,9 @@ pub use layout::{Spark, Version};
 /// | `create` | [`with_capacity`](JavaBloom::with_capacity), [`builder`](JavaBloom::builder) |
 /// | `putLong`, `putString`, `putBinary`, `put` | [`insert`](JavaBloom::insert) |
 /// | `mightContainLong` and so on | [`contains`](JavaBloom::contains) |
-/// | `mergeInPlace`, `isCompatible` | [`union_from`](JavaBloom::union_from), [`is_compatible`](JavaBloom::is_compatible) |
-/// | `intersectInPlace` | [`intersection_from`](JavaBloom::intersection_from) |
-/// | `bitSize`, `expectedFpp` | [`bit_size`](JavaBloom::bit_size), [`current_false_positive_rate`](JavaBloom::current_false_positive_rate) |
+/// | `mergeInPlace`, `isCompatible` | [`union_from`](JavaBloom::union_from), [`with`](JavaBloom::with) |
+/// | `intersectInPlace` | [`intersection_from`](crate::JavaExclusive::intersection_from) |
+/// | `bitSize`, `expectedFpp` | [`bit_size`](JavaBloom::bit_size), [`statistics`](JavaBloom::statistics) |
 /// | `equals` | `==` |
 /// | `writeTo`, `readFrom` | [`write_to`](JavaBloom::write_to), [`read_from`](JavaBloom::read_from), [`from_bytes`](JavaBloom::from_bytes) |
 ///

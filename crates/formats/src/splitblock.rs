@@ -18,7 +18,7 @@
 //! | `FLOAT`, `DOUBLE` | `x.to_bits()`. Parquet distinguishes 0.0 from -0.0 ([`insert_both_zeros`](SplitBlockBloom::insert_both_zeros)), and each NaN |
 //! | `BYTE_ARRAY`, strings, decimals in bytes | `[u8]`, `str` |
 //! | `FIXED_LEN_BYTE_ARRAY`, UUID, `FLOAT16` | `[u8; N]`, `[u8]` |
-//! | `BOOLEAN` | `[u8; 1]`, 0 or 1, by parquet-rs and ClickHouse. parquet-java writes filters without a bit, Arrow C++ and DuckDB write none: ask no filter of booleans that [is empty](lanebloom::Filter::is_empty) |
+//! | `BOOLEAN` | `[u8; 1]`, 0 or 1, by parquet-rs and ClickHouse. parquet-java writes filters without a bit, Arrow C++ and DuckDB write none: ask no filter of booleans that [is empty](SplitBlockFilter::is_empty) |
 //!
 //! A key of a wider or narrower type has other bytes: widen an `i16` to `i32` first.
 //!
@@ -63,18 +63,22 @@ pub use self::arrow::{Column, ColumnError};
 pub use self::bank::SplitBlockBank;
 pub use self::block::block_index;
 pub use self::bytes::{Header, Milvus};
+use self::engine::Content;
 pub use self::engine::{Owned, SplitBlock, Xxh64};
 pub use self::sizing::{MAX_FORMAT_BYTES, MIN_FORMAT_BYTES};
 pub use self::view::SplitBlockView;
 
 use self::block::BLOCK_BYTES;
 use crate::logarithm::pow;
-use crate::{CHUNK, chunks};
 use alloc::format;
+use core::borrow::Borrow;
 use core::fmt;
-use core::ops::{Deref, DerefMut};
-use lanebloom::internal::{Sets, sets};
-use lanebloom::{BuildError, Filter, Funnel, KeyHasher};
+use lanebloom::internal::traits::Union;
+use lanebloom::internal::{fold_for_rate, into_ok};
+use lanebloom::{
+    Answers, BuildError, Exclusive, Filter, Funnel, Hashed, IncompatibleError, InsertError, Key, Membership, Pair,
+    Statistics,
+};
 
 /// XXH64 with seed 0 of a key's bytes: the hash that all of these filters use.
 ///
@@ -115,13 +119,9 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 /// Inserts and lookups take `&self` and are lock-free. A lookup reads 32 bytes of one cache line.
 /// [The module](self) says which key is which type of Parquet's.
 ///
-/// It derefs to a [`Filter`], which has the lookups, the batches and the statistics of all filters
-/// of lanebloom. The inserts are here, as those of a
-/// [`ConcurrentBloom`](lanebloom::ConcurrentBloom).
-///
 /// A filter that was read promises 1%, since its bytes do not say for how many keys it is: its
-/// [`expected_keys`](Filter::expected_keys) are those that keep 1%. If it was made for another
-/// rate, compare its [rate now](Filter::current_false_positive_rate) with that one.
+/// [`expected_keys`](SplitBlockFilter::expected_keys) are those that keep 1%. If it was made for
+/// another rate, compare its [rate now](Statistics::false_positive_rate) with that one.
 ///
 /// ```
 /// use lanebloom_formats::SplitBlockBloom;
@@ -143,8 +143,22 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 /// The same as for a [`ConcurrentBloom`](lanebloom::ConcurrentBloom): a key whose insert happened
 /// before a lookup is found. When a lookup returns true, what the inserters of these bits did
 /// before is visible. Two threads that insert one new key at the same time may both get true.
-#[derive(Clone, PartialEq)]
-pub struct SplitBlockBloom(Filter<SplitBlock<Owned>, Xxh64>);
+pub type SplitBlockBloom = SplitBlockFilter<Owned>;
+
+/// A split-block filter: a [`SplitBlockBloom`], or a [`SplitBlockView`] of borrowed bytes. A
+/// program names it by these aliases.
+///
+/// `C` holds the blocks.
+///
+/// ```
+/// use lanebloom_formats::{SplitBlockBloom, SplitBlockView};
+///
+/// let filter = SplitBlockBloom::from_keys(["ann"], 0.01)?;
+/// let bitset = filter.to_bitset();
+/// assert!(SplitBlockView::new(&bitset)?.contains("ann"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SplitBlockFilter<C>(Filter<SplitBlock<C>, Xxh64>);
 
 /// Making one.
 impl SplitBlockBloom {
@@ -180,7 +194,7 @@ impl SplitBlockBloom {
     /// of keys, and half of them for a few.
     ///
     /// The formula leaves out that keys are not spread evenly, and the limit takes no notice of the
-    /// rate. So ask [`false_positive_rate_at`](lanebloom::Filter::false_positive_rate_at), or use
+    /// rate. So ask [`false_positive_rate_at`](Self::false_positive_rate_at), or use
     /// [`with_parquet_rate`](Self::with_parquet_rate).
     ///
     /// Fails if the rate is not between 0 and 1, or there is not enough memory.
@@ -258,9 +272,268 @@ impl SplitBlockBloom {
         Self::new(blocks, sizing::keys(blocks, 0.01))
     }
 
+    /// A filter that holds `keys` and is sized for as many, at this false-positive rate. Fails as
+    /// [`with_capacity`](Self::with_capacity).
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::from_keys(["a", "b"], 0.01)?;
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("collect", "from_iter"))]
+    pub fn from_keys<K: Key<Xxh64>>(
+        keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
+        false_positive_rate: f64,
+    ) -> Result<Self, BuildError> {
+        let keys = keys.into_iter();
+        let filter = Self::with_capacity(keys.len(), false_positive_rate)?;
+        filter.insert_all(keys);
+        Ok(filter)
+    }
+
     fn new(blocks: usize, expected_keys: usize) -> Result<Self, BuildError> {
         let content = Owned::new(blocks, expected_keys)?;
         Ok(Self(Filter::of(SplitBlock::new(content), Xxh64)))
+    }
+}
+
+/// Inserts.
+impl SplitBlockBloom {
+    /// Inserts `key`. Returns whether this changed the filter: `false` for a key that is there,
+    /// and by chance for a new one, at the false-positive rate. If several threads race to insert
+    /// a new key, **at least** one of them gets `true`, and several may: do not take it for a
+    /// claim. `false` ends in an `Acquire`, like a lookup's `true`.
+    ///
+    /// Every change is a `Release`.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("add", "put", "check_and_set"))]
+    #[inline]
+    pub fn insert<K: Key<Xxh64> + ?Sized>(&self, key: &K) -> bool {
+        into_ok(self.0.try_insert(key))
+    }
+
+    /// Inserts the keys in order; returns how many inserts changed the filter.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_batch(&[1, 2]);
+    /// assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn insert_batch<K: Key<Xxh64>>(&self, keys: &[K]) -> usize {
+        into_ok(self.0.try_insert_batch(keys))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
+    /// filter. [`Answers`] has the places for `new`.
+    ///
+    /// # Panics
+    ///
+    /// If `new` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// filter.insert_batch_into(&[1, 1, 2], &mut new);
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_batch_into<K: Key<Xxh64>>(&self, keys: &[K], new: impl Answers) -> usize {
+        into_ok(self.0.try_insert_batch_into(keys, new))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_all(0..100);
+    /// assert!((0..100).all(|key| filter.contains(&key)));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("extend", "try_extend"))]
+    pub fn insert_all<K: Key<Xxh64>>(&self, keys: impl IntoIterator<Item = K>) -> usize {
+        into_ok(self.0.try_insert_all(keys))
+    }
+}
+
+/// For tests, which look up in any filter.
+#[doc(hidden)]
+impl<C: Content> SplitBlockFilter<C> {
+    #[must_use]
+    pub fn as_filter(&self) -> &Filter<SplitBlock<C>, Xxh64> {
+        &self.0
+    }
+}
+
+/// Lookups.
+impl<C: Content> SplitBlockFilter<C> {
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    ///
+    /// Never `false` for a key whose insert happened before. `true` ends in an `Acquire`.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::from_keys([17u64], 0.01)?;
+    /// assert!(filter.contains(&17u64) && !filter.contains(&18u64));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("might_contain", "mightContain", "may_contain", "exists", "check"))]
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Key<Xxh64> + ?Sized>(&self, key: &K) -> bool {
+        self.0.look_up(key)
+    }
+
+    /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
+    /// for it. [`Answers`] has the places for `out`.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::from_keys(["a"], 0.01)?;
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn contains_batch<K: Key<Xxh64>>(&self, keys: &[K], out: impl Answers) {
+        self.0.look_up_batch(keys, out);
+    }
+
+    /// The hash by which the filter knows `key`: [`hash`].
+    ///
+    /// ```
+    /// use lanebloom_formats::{Hashed, SplitBlockBloom};
+    ///
+    /// let filter = SplitBlockBloom::from_keys(["a"], 0.01)?;
+    /// assert!(filter.contains(&Hashed(filter.hash("a"))));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        self.0.hash(key)
+    }
+
+    /// Writes the hash by which the filter knows each key to the same place of `out`. Panics if the
+    /// lengths differ.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::from_keys(["a"], 0.01)?;
+    /// let mut hashes = [0; 2];
+    /// filter.hash_batch(&["a", "b"], &mut hashes);
+    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        self.0.hash_batch(keys, out);
+    }
+}
+
+/// Statistics. They read the whole filter, each word at some moment.
+impl<C: Content> SplitBlockFilter<C> {
+    /// Fill, number of keys, false-positive rate and size now, from one pass over the content.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::from_keys(0..10_000, 0.01)?;
+    /// let now = filter.statistics();
+    /// assert!(now.len.abs_diff(10_000) < 100 && !now.is_overfull);
+    /// assert!((0.009..0.011).contains(&now.false_positive_rate));
+    /// assert!((10.5..10.6).contains(&now.bits_per_key));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("fill_ratio", "estimated_len", "is_overfull", "bits_per_key"))]
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+
+    /// Whether the filter holds nothing.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.is_empty());
+    /// filter.insert("a");
+    /// assert!(!filter.is_empty());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The number of keys that the filter was sized for; for a filter that was read, the number
+    /// that keeps 1%.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        self.0.expected_keys()
+    }
+
+    /// The bytes of memory of the content: 32 for each block.
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// assert_eq!(SplitBlockBloom::with_bytes(96)?.memory_bytes(), 96);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
+    }
+
+    /// The number of blocks.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom_formats::SplitBlockBloom::with_bytes(96)?.blocks(), 3);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.0.engine().blocks().len()
+    }
+
+    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(10_000, 0.01)?;
+    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        self.0.false_positive_rate()
+    }
+
+    /// The false-positive rate to expect once `keys` distinct keys are in.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(10_000, 0.01)?;
+    /// assert!(filter.false_positive_rate_at(5000) < 0.001);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.0.false_positive_rate_at(keys)
     }
 
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
@@ -276,10 +549,84 @@ impl SplitBlockBloom {
     }
 }
 
-sets! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(bytes)", "with_bytes(2048)?",
-"The answer is `false` for a key that is there, and by chance for a new one, at the false-positive rate. If \
-several threads race to insert a new key, **at least** one of them gets `true`, and several may: do not take it \
-for a claim. `false` ends in an `Acquire`, like a lookup's `true`." }
+/// Two filters as sets. Exclusive access.
+impl SplitBlockBloom {
+    /// This filter beside another one, to be compared as sets of keys. Fails if their sizes differ.
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// let part = SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// part.insert("a");
+    /// let all = part.clone();
+    /// all.insert("b");
+    /// assert!(part.with(&all)?.is_subset() && !all.with(&part)?.is_subset());
+    /// assert!(part.with(&SplitBlockBloom::with_bytes(2048)?).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with<'a>(&'a self, other: &'a Self) -> Result<Pair<'a, SplitBlock<Owned>, Xxh64>, IncompatibleError> {
+        Pair::of(&self.0, &other.0)
+    }
+
+    /// Adds every key that was inserted into `other` before; returns whether that changed this
+    /// filter. Both may be in use meanwhile. Fails if their sizes differ. Then no key is added.
+    ///
+    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
+    /// sees what its inserter there had done before. `false` ends in an `Acquire`.
+    ///
+    /// ```
+    /// let all = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// let (part, empty) = (all.clone(), all.clone());
+    /// part.insert("a");
+    /// assert!(all.union_from(&part)? && all.contains("a"));
+    /// assert!(!all.union_from(&empty)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("merge", "put_all", "putAll"))]
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        Union::union_from(&self.0, &other.0)
+    }
+
+    /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in part.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::SplitBlockBloom::from_keys(["a"], 0.01)?;
+    /// filter.clear();
+    /// assert!(!filter.contains("a") && filter.is_empty());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Exclusive access, for inserts without atomics, intersections and folds.
+    ///
+    /// ```
+    /// let mut both = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// let other = both.clone();
+    /// assert_eq!(both.exclusive().insert_batch(&[1, 2, 1]), 2);
+    /// other.insert_batch(&[2, 3]);
+    /// assert!(both.exclusive().intersection_from(&other)?);
+    /// assert!(both.contains(&2) && !both.contains(&1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn exclusive(&mut self) -> Exclusive<'_, SplitBlock<Owned>, Xxh64> {
+        Exclusive::of(&mut self.0)
+    }
+}
+
+/// `insert_all`, for a reference to the filter too.
+impl<K: Key<Xxh64>> Extend<K> for SplitBlockBloom {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        self.insert_all(keys);
+    }
+}
+
+impl<K: Key<Xxh64>> Extend<K> for &SplitBlockBloom {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        self.insert_all(keys);
+    }
+}
 
 /// Floats, whose zeros are two keys.
 impl SplitBlockBloom {
@@ -306,67 +653,24 @@ impl SplitBlockBloom {
             [0.0_f32, -0.0].map(|zero| hash(&zero.to_bits())),
             [0.0_f64, -0.0].map(|zero| hash(&zero.to_bits())),
         ] {
-            if zeros.iter().any(|zero| self.contains_hash(*zero)) {
-                changed |= self.insert_hashes(&zeros) > 0;
+            if zeros.iter().any(|zero| self.contains(&Hashed(*zero))) {
+                changed |= self.insert_batch(Hashed::slice(&zeros)) > 0;
             }
         }
         changed
     }
 }
 
-/// Inserts without atomics, for exclusive access.
-impl SplitBlockBloom {
-    /// [`insert_batch`](Self::insert_batch) without atomics.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.insert_batch_mut(&[1_i64, 2, 1]), 2);
-    /// assert!(filter.contains(&2_i64));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
-        let mut new = 0;
-        let hasher = *self.hasher();
-        let hash = |keys: &[K], out: &mut [u64]| hasher.hash_batch(keys, out);
-        chunks::hashed::<CHUNK, _, _>(keys, hash, |_, hashes| new += self.insert_hashes_mut(hashes));
-        new
-    }
-
-    /// [`insert_hashes`](Self::insert_hashes) without atomics.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.insert_hashes_mut(&[7, 8, 7]), 2);
-    /// assert!(filter.contains_hash(8));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
-        self.0.engine_mut().insert_mut(hashes)
-    }
-}
-
 /// The whole filter.
 impl SplitBlockBloom {
-    /// The number of blocks.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom_formats::SplitBlockBloom::with_bytes(96)?.blocks(), 3);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn blocks(&self) -> usize {
-        self.0.engine().content.blocks.get()
-    }
-
-    /// [Folds](Self::fold) by the power of two that parquet-rs chooses for a filter of a file, by
-    /// its `fold_to_target_fpp`; returns the factor.
+    /// [Folds](Exclusive::fold) by the power of two that parquet-rs chooses for a filter of a file,
+    /// by its `fold_to_target_fpp`; returns the factor.
     ///
     /// That is the largest one after which the mean share of set bits, to the power of 8, is
     /// estimated as at most `rate`. The estimate leaves out that keys are not spread evenly, so the
-    /// rate may be higher: ask
-    /// [`current_false_positive_rate`](lanebloom::Filter::current_false_positive_rate).
+    /// rate may be higher: ask [`statistics`](Self::statistics).
     ///
-    /// Fails as [`fold_to_rate`](Self::fold_to_rate) does.
+    /// Fails as [`fold_to_rate`](Exclusive::fold_to_rate) does.
     ///
     /// ```
     /// use lanebloom_formats::SplitBlockBloom;
@@ -388,30 +692,73 @@ impl SplitBlockBloom {
             }
             factor *= 2;
         }
-        Sets::fold_for_rate(&mut self.0, factor, rate)
+        fold_for_rate(&mut self.0, factor, rate)?;
+        Ok(factor)
     }
 }
 
-/// The lookups, the batches and the statistics.
-impl Deref for SplitBlockBloom {
-    type Target = Filter<SplitBlock<Owned>, Xxh64>;
+/// A copy, or another view of the same bytes. Aborts if the allocation fails; `try_clone` does not.
+impl<C: Content> Clone for SplitBlockFilter<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
 
-    #[inline(always)]
-    fn deref(&self) -> &Self::Target {
+/// For [`Exclusive::intersection_from`].
+impl Borrow<Filter<SplitBlock<Owned>, Xxh64>> for SplitBlockBloom {
+    fn borrow(&self) -> &Filter<SplitBlock<Owned>, Xxh64> {
         &self.0
     }
 }
 
-impl DerefMut for SplitBlockBloom {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
+/// Same number of blocks and same bits. Beside inserts, reads each word at some moment.
+impl PartialEq for SplitBlockBloom {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
     }
 }
 
 /// A summary; it reads the whole filter.
-impl fmt::Debug for SplitBlockBloom {
+impl<C: Content> fmt::Debug for SplitBlockFilter<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+impl Membership for SplitBlockBloom {
+    type Hasher = Xxh64;
+
+    #[inline]
+    fn contains<K: Key<Xxh64> + ?Sized>(&self, key: &K) -> bool {
+        self.0.look_up(key)
+    }
+
+    fn contains_batch<K: Key<Xxh64>>(&self, keys: &[K], out: impl Answers) {
+        self.0.look_up_batch(keys, out);
+    }
+
+    #[inline]
+    fn insert<K: Key<Xxh64> + ?Sized>(&self, key: &K) -> Result<bool, InsertError> {
+        Ok(into_ok(self.0.try_insert(key)))
+    }
+
+    fn insert_batch<K: Key<Xxh64>>(&self, keys: &[K]) -> Result<usize, InsertError> {
+        Ok(into_ok(self.0.try_insert_batch(keys)))
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.0.expected_keys()
+    }
+
+    fn false_positive_rate(&self) -> f64 {
+        self.0.false_positive_rate()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
     }
 }

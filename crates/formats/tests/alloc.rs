@@ -26,11 +26,11 @@ where
             for key in &keys {
                 assert!(put(&filter, key) || filter.contains(key));
             }
-            assert_eq!(filter.insert_batch(&keys) + filter.insert_batch_mut(&keys), 0);
-            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), 0);
+            assert_eq!(filter.insert_batch(&keys) + filter.exclusive().insert_batch(&keys), 0);
+            assert_eq!(filter.insert_batch_into(&keys, &mut found), 0);
             filter.contains_batch(&keys, &mut found);
             (&filter).extend(0..1000i64);
-            assert!(filter.estimated_len() > 0);
+            assert!(filter.statistics().len > 0);
         });
         assert_eq!(count, 0);
         assert!(found.iter().all(|&found| found));
@@ -81,7 +81,7 @@ fn a_redisbloom_filter_allocates_only_to_grow() {
                 assert!(filter.insert(key).unwrap() || filter.contains(key));
             }
             assert!(filter.insert_batch(&keys).unwrap() > 490);
-            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), Ok(0));
+            assert_eq!(filter.insert_batch_into(&keys, &mut found), Ok(0));
             filter.contains_batch(&keys, &mut found);
             assert!(filter.statistics().false_positive_rate < 0.01);
             assert!(filter.info().items > 990);

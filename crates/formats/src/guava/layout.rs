@@ -45,7 +45,7 @@ impl fmt::Display for Strategy {
 /// number, so the formula matters only when a filter is made.
 ///
 /// Both formulas give the same number except for tiny filters, and for rates near a rounding
-/// boundary. Only filters with the same number are [compatible](super::GuavaBloom::is_compatible):
+/// boundary. Only filters with the same number can be [united](super::GuavaBloom::union_from):
 /// choose the formula of the Guava at the other end.
 ///
 /// ```
@@ -105,7 +105,7 @@ impl FormatImpl for Guava {
 
     /// Indexes of both halves of the hash's first 64 bits.
     #[inline(always)]
-    fn narrow((h1, _): Hash) -> IntIndexes {
+    fn narrow(Hash(h1, _): Hash) -> IntIndexes {
         IntIndexes::new((h1 as i32, (h1 >> 32) as i32))
     }
 
@@ -154,7 +154,20 @@ impl FormatImpl for Guava {
 impl<K: Funnel + ?Sized> KeyImpl<Guava> for K {
     #[inline]
     fn hash_for(&self, _: Guava) -> Hash {
-        Murmur3::with_seed(0).hash128(self)
+        let (h1, h2) = Murmur3::with_seed(0).hash128(self);
+        Hash(h1, h2)
+    }
+}
+
+impl KeyImpl<Guava> for Hash {
+    #[inline(always)]
+    fn hash_for(&self, _: Guava) -> Hash {
+        *self
+    }
+
+    #[inline(always)]
+    fn hashes(keys: &[Self]) -> Option<&[Hash]> {
+        Some(keys)
     }
 }
 
@@ -182,18 +195,19 @@ pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Resul
     Ok((bits, hash_functions))
 }
 
-/// Guava's hash of a key: both halves of Murmur3 x64_128 with seed 0. All indexes of the key's bits
-/// follow from it.
+/// Guava's hash of a key, and a key itself: both halves of Murmur3 x64_128 with seed 0. All indexes
+/// of the key's bits follow from it.
 ///
 /// ```
 /// use lanebloom::Murmur3;
 /// use lanebloom_formats::{GuavaBloom, guava};
 ///
-/// let hash: guava::Hash = Murmur3::with_seed(0).hash128("a");
-/// assert!(GuavaBloom::from_keys(["a"], 0.01)?.contains_hash(hash));
+/// let (h1, h2) = Murmur3::with_seed(0).hash128("a");
+/// assert!(GuavaBloom::from_keys(["a"], 0.01)?.contains(&guava::Hash(h1, h2)));
 /// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
-pub type Hash = (u64, u64);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hash(pub u64, pub u64);
 
 /// The indexes of one key's bits under `MURMUR128_MITZ_64`, one after another.
 #[derive(Clone, Copy, Default)]
@@ -204,7 +218,7 @@ pub struct WideIndexes {
 
 impl From<Hash> for WideIndexes {
     #[inline(always)]
-    fn from((next, step): Hash) -> Self {
+    fn from(Hash(next, step): Hash) -> Self {
         Self { next, step }
     }
 }

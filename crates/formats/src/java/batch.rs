@@ -1,10 +1,10 @@
 //! Batches of a [`JavaBloom`]: `flat.rs` takes the indexes of many keys' bits, and returns bitmaps.
 
 use super::{JavaBloom, JavaFormat, JavaKey};
-use crate::{CHUNK, chunks, unpack_into};
-use alloc::vec::Vec;
+use crate::{CHUNK, chunks, told};
 use core::convert::Infallible;
-use lanebloom::internal::{AccessPlan, Plan, assert_bitmap_length, assert_same_length, try_gathered};
+use lanebloom::Answers;
+use lanebloom::internal::{Place, Plan, try_gathered};
 
 /// Keys that are hashed at a time: 8 KiB of hashes of 16 bytes on the stack. (With strings, tiles
 /// of 64 keys that are hashed and looked up in turn take 1 ns a key longer.)
@@ -15,10 +15,13 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// Writes the [`hash`](Self::hash) of each key to the same place of `out`.
     ///
     /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// let mut hashes = [(0, 0); 2];
+    /// use lanebloom_formats::{GuavaBloom, guava::Hash};
+    ///
+    /// let filter = GuavaBloom::from_keys(["a"], 0.01)?;
+    /// let mut hashes = [Hash::default(); 2];
     /// filter.hash_batch(&["a", "b"], &mut hashes);
     /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
+    /// assert!(filter.contains(&hashes[0]) && !filter.contains(&hashes[1]));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn hash_batch<K: JavaKey<F>>(&self, keys: &[K], out: &mut [F::Hash]) {
@@ -28,7 +31,14 @@ impl<F: JavaFormat> JavaBloom<F> {
 
 /// Lookups of many keys.
 impl<F: JavaFormat> JavaBloom<F> {
-    /// Writes whether each key may be in the filter to the same place of `out`.
+    /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
+    /// for it. [`Answers`] has the places for `out`.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer keys.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
@@ -38,131 +48,40 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[inline]
-    pub fn contains_batch<K: JavaKey<F>>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        if Plan::of_keys(keys.len()).is_single() {
-            for (key, found) in keys.iter().zip(out) {
-                *found = self.contains(key);
+    pub fn contains_batch<K: JavaKey<F>>(&self, keys: &[K], mut out: impl Answers) {
+        match out.place(keys.len()) {
+            Place::Flags(out) if Plan::of_keys(keys.len()).is_single() => {
+                for (key, found) in keys.iter().zip(out) {
+                    *found = self.contains(key);
+                }
             }
-            return;
+            place => self.contains_several(keys, place),
         }
-        self.contains_several(keys, out);
     }
 
     // A call, so that a few keys cost what single calls do.
     #[inline(never)]
-    fn contains_several<K: JavaKey<F>>(&self, keys: &[K], out: &mut [bool]) {
-        let mut unpack = unpack_into(out);
-        self.hashed(keys, |start, hashes| self.look_up(start, hashes, &mut unpack));
-    }
-
-    /// [`contains_batch`](Self::contains_batch) into a new vector.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
-    /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn contains_each<K: JavaKey<F>>(&self, keys: &[K]) -> Vec<bool> {
-        let mut found = alloc::vec![false; keys.len()];
-        self.contains_batch(keys, &mut found);
-        found
-    }
-
-    /// [`contains_batch`](Self::contains_batch) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
-    /// let mut found = [false; 2];
-    /// filter.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn contains_hashes(&self, hashes: &[F::Hash], out: &mut [bool]) {
-        assert_same_length(hashes.len(), out.len());
-        if Plan::of_keys(hashes.len()).is_single() {
-            for (hash, found) in hashes.iter().zip(out) {
-                *found = self.contains_hash(*hash);
-            }
-            return;
-        }
-        self.look_up(0, hashes, &mut unpack_into(out));
-    }
-
-    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
-    /// let mut found = [0];
-    /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn contains_batch_bitmap<K: JavaKey<F>>(&self, keys: &[K], out: &mut [u64]) {
-        assert_bitmap_length(keys.len(), out.len());
-        self.hashed(keys, |start, hashes| {
-            self.contains_hashes_bitmap(hashes, &mut out[start / 64..][..hashes.len().div_ceil(64)]);
+    fn contains_several<K: JavaKey<F>>(&self, keys: &[K], place: Place<'_>) {
+        told(place, |each| {
+            hashed(self.layout.format, keys, |start, hashes| {
+                self.look_up(start, hashes, each)
+            });
         });
     }
+}
 
-    /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["a"], 0.01)?;
-    /// let mut found = [0];
-    /// let hashes = ["b", "a"].map(|key| filter.hash(key));
-    /// filter.contains_hashes_bitmap(&hashes, &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn contains_hashes_bitmap(&self, hashes: &[F::Hash], out: &mut [u64]) {
-        assert_bitmap_length(hashes.len(), out.len());
-        out.fill(0);
-        self.look_up(0, hashes, &mut |at, _, found| out[at / 64] |= found << (at % 64));
-    }
-
-    /// Calls `each` with the position of every key that is certainly not in the filter, in order.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["b"], 0.01)?;
-    /// let mut absent = Vec::new();
-    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn for_each_absent<K: JavaKey<F>>(&self, keys: &[K], mut each: impl FnMut(usize)) {
-        self.hashed(keys, |start, hashes| {
-            self.for_each_absent_hash(hashes, |i| each(start + i));
-        });
-    }
-
-    /// [`for_each_absent`](Self::for_each_absent) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::from_keys(["b"], 0.01)?;
-    /// let mut absent = Vec::new();
-    /// let hashes = ["a", "b", "c"].map(|key| filter.hash(key));
-    /// filter.for_each_absent_hash(&hashes, |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn for_each_absent_hash(&self, hashes: &[F::Hash], mut each: impl FnMut(usize)) {
-        self.look_up(0, hashes, &mut |at, len, found| {
-            AccessPlan::each_one(!found & u64::MAX >> (64 - len), |i| each(at + i));
-        });
-    }
-
-    /// Hashes the keys; calls `each(start, hashes)` for every chunk.
-    #[inline]
-    fn hashed<K: JavaKey<F>>(&self, keys: &[K], each: impl FnMut(usize, &[F::Hash])) {
-        chunks::hashed::<CHUNK_KEYS, _, _>(keys, |keys, out| self.hash_batch(keys, out), each);
+/// Hashes the keys; calls `each(start, hashes)` for every chunk.
+#[inline]
+fn hashed<F: JavaFormat, K: JavaKey<F>>(format: F, keys: &[K], mut each: impl FnMut(usize, &[F::Hash])) {
+    match K::hashes(keys) {
+        Some(hashes) => each(0, hashes),
+        None => chunks::hashed::<CHUNK_KEYS, _, _>(keys, |keys, out| format.hash_batch(keys, out), each),
     }
 }
 
 /// Inserts of many keys.
 impl<F: JavaFormat> JavaBloom<F> {
-    /// Inserts every key; returns how many inserts changed the filter.
+    /// Inserts the keys in order; returns how many inserts changed the filter.
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
@@ -171,50 +90,35 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn insert_batch<K: JavaKey<F>>(&self, keys: &[K]) -> usize {
-        self.insert_each(keys, &mut |_, _, _| ())
+        self.insert_batch_into(keys, ())
     }
 
-    /// [`insert_batch`](Self::insert_batch) by hash.
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
+    /// filter. The first of several equal keys gets `true`. [`Answers`] has the places for `new`.
     ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// assert_eq!(filter.insert_hashes(&hashes), 2);
-    /// assert!(filter.contains("b"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn insert_hashes(&self, hashes: &[F::Hash]) -> usize {
-        self.insert_chunk(0, hashes, &mut |_, _, _| ())
-    }
-
-    /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place
-    /// of `new`. The first of several equal keys gets `true`.
+    /// # Panics
+    ///
+    /// If `new` has room for more or fewer keys.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
     /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new), 2);
+    /// assert_eq!(filter.insert_batch_into(&["a", "a", "b"], &mut new), 2);
     /// assert_eq!(new, [true, false, true]);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    pub fn insert_batch_flagged<K: JavaKey<F>>(&self, keys: &[K], new: &mut [bool]) -> usize {
-        assert_same_length(keys.len(), new.len());
-        self.insert_each(keys, &mut unpack_into(new))
-    }
-
-    /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_hashes_flagged(&hashes, &mut new), 2);
-    /// assert_eq!(new, [true, true, false]);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn insert_hashes_flagged(&self, hashes: &[F::Hash], new: &mut [bool]) -> usize {
-        assert_same_length(hashes.len(), new.len());
-        self.insert_chunk(0, hashes, &mut unpack_into(new))
+    pub fn insert_batch_into<K: JavaKey<F>>(&self, keys: &[K], new: impl Answers) -> usize {
+        let mut changed = 0;
+        new.receive(keys.len(), |place| {
+            told(place, |each| {
+                hashed(self.layout.format, keys, |start, hashes| {
+                    changed += self.insert_chunk(start, hashes, each);
+                });
+            });
+        });
+        changed
     }
 
     /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
@@ -234,17 +138,9 @@ impl<F: JavaFormat> JavaBloom<F> {
         let mut new = 0;
         let hashes = keys.into_iter().map(|key| self.hash(&key));
         let Ok(()) = try_gathered::<CHUNK, _, Infallible>(hashes, |hashes| {
-            new += self.insert_hashes(hashes);
+            new += self.insert_chunk(0, hashes, &mut |_, _, _| ());
             Ok(())
         });
-        new
-    }
-
-    /// Inserts keys; returns how many changed the filter. Calls `each` as
-    /// [`insert_chunk`](Self::insert_chunk).
-    fn insert_each<K: JavaKey<F>>(&self, keys: &[K], each: &mut dyn FnMut(usize, usize, u64)) -> usize {
-        let mut new = 0;
-        self.hashed(keys, |start, hashes| new += self.insert_chunk(start, hashes, each));
         new
     }
 }
@@ -301,41 +197,40 @@ impl<F: JavaFormat> JavaBloom<F> {
     }
 }
 
-/// Operations without atomics, for exclusive access.
-impl<F: JavaFormat> JavaBloom<F> {
-    /// [`insert_batch`](Self::insert_batch) without atomics, for exclusive access.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.insert_batch_mut(&["a", "b", "a"]), 2);
-    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn insert_batch_mut<K: JavaKey<F>>(&mut self, keys: &[K]) -> usize {
-        let mut new = 0;
-        let format = self.layout.format;
-        let hash = |keys: &[K], out: &mut [F::Hash]| format.hash_batch(keys, out);
-        chunks::hashed::<CHUNK_KEYS, _, _>(keys, hash, |_, hashes| new += self.insert_hashes_mut(hashes));
-        new
-    }
+/// A [`JavaBloom`] that no other thread uses; made by [`exclusive`](JavaBloom::exclusive).
+///
+/// ```
+/// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+/// assert_eq!(filter.exclusive().insert_batch(&["a", "b", "a"]), 2);
+/// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct JavaExclusive<'a, F: JavaFormat>(pub(super) &'a mut JavaBloom<F>);
 
-    /// [`insert_batch_mut`](Self::insert_batch_mut) by hash.
+/// Inserts without atomics.
+impl<F: JavaFormat> JavaExclusive<'_, F> {
+    /// [`JavaBloom::insert_batch`] without atomics.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
     /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// assert_eq!(filter.insert_hashes_mut(&hashes), 2);
-    /// assert!(filter.contains("b"));
+    /// assert_eq!(filter.exclusive().insert_batch(&hashes), 2);
+    /// assert_eq!(filter.exclusive().insert_batch(&["b", "c"]), 1);
+    /// assert!(filter.contains("b") && filter.contains("c"));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    pub fn insert_hashes_mut(&mut self, hashes: &[F::Hash]) -> usize {
+    pub fn insert_batch<K: JavaKey<F>>(&mut self, keys: &[K]) -> usize {
         let mut new = 0;
-        let each = |_, _, changed: u64| new += changed.count_ones() as usize;
-        if self.layout.format.is_wide() {
-            self.flat.insert_each_mut(hashes, |hash| F::Wide::from(*hash), each);
-        } else {
-            self.flat.insert_each_mut(hashes, |hash| F::narrow(*hash), each);
-        }
+        let JavaBloom { flat, layout, .. } = &mut *self.0;
+        hashed(layout.format, keys, |_, hashes| {
+            let each = |_, _, changed: u64| new += changed.count_ones() as usize;
+            if layout.format.is_wide() {
+                flat.insert_each_mut(hashes, |hash| F::Wide::from(*hash), each);
+            } else {
+                flat.insert_each_mut(hashes, |hash| F::narrow(*hash), each);
+            }
+        });
         new
     }
 }

@@ -13,7 +13,7 @@ impl<F: JavaFormat> JavaBuilder<F> {
     /// let builder = lanebloom_formats::GuavaBloom::builder().expected_keys(50_000);
     /// let filter = builder.build()?;
     /// filter.insert_all(0..50_000u32);
-    /// assert!((0.029..0.031).contains(&filter.current_false_positive_rate()));
+    /// assert!((0.029..0.031).contains(&filter.statistics().false_positive_rate));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias("expectedInsertions", "expectedNumItems"))]

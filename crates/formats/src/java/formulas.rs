@@ -43,13 +43,13 @@ impl Shape {
         Statistics::new(fill, self.keys_for(ones), self.rate_of(fill))
     }
 
-    /// Whether the rate now is above that of `keys` expected keys, beyond what chance explains and
-    /// what is unknown of them. Both round the number of hash functions `k`. So from bits and `k`,
-    /// a reader knows the expected keys only up to a share of `1 / (2k - 1)`.
-    pub(crate) fn is_overfull(&self, flat: &Flat, keys: usize) -> bool {
+    /// The rate above which a filter for `keys` expected keys is overfull: beyond what chance
+    /// explains and what is unknown of them. Both round the number of hash functions `k`. So from
+    /// bits and `k`, a reader knows the expected keys only up to a share of `1 / (2k - 1)`.
+    pub(super) fn overfull_rate(&self, keys: usize) -> f64 {
         let rounded = keys / (2 * self.hash_functions as usize - 1);
         let limit = Statistics::overfull_at(keys).saturating_add(rounded);
-        self.statistics(flat).false_positive_rate > self.rate_at(limit)
+        self.rate_at(limit)
     }
 
     /// The number of keys that set half of the bits: the best for this number of hash functions.

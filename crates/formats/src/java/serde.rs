@@ -3,7 +3,7 @@
 
 use super::{JavaBloom, JavaFormat};
 use crate::error::ReadError;
-use lanebloom::codec::{Limited, Snapshot};
+use lanebloom::codec::{FromSnapshot, Limited};
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -50,7 +50,7 @@ impl<'de, F: JavaFormat> Deserialize<'de> for JavaBloom<F> {
     }
 }
 
-impl<F: JavaFormat> Snapshot for JavaBloom<F> {
+impl<F: JavaFormat> FromSnapshot for JavaBloom<F> {
     type Hasher = ();
     type Error = ReadError;
 

@@ -1,11 +1,10 @@
 //! Whole filters of Guava or of Spark, cleared and copied, and two filters as sets of keys: union,
 //! intersection, subset, and the numbers of keys that both or either have.
 
-use super::{JavaBloom, JavaFormat};
-use crate::flat::Flat;
+use super::{JavaBloom, JavaExclusive, JavaFormat};
 use crate::or_abort;
 use alloc::format;
-use lanebloom::internal::{acquire_if, sets};
+use lanebloom::internal::acquire_if;
 use lanebloom::{BuildError, IncompatibleError};
 
 /// Whole filters.
@@ -70,22 +69,6 @@ impl<F: JavaFormat> JavaBloom<F> {
         Ok(changed)
     }
 
-    /// Whether `other` can be [united](Self::union_from) with this filter.
-    ///
-    /// ```
-    /// use lanebloom_formats::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.is_compatible(&filter.clone()));
-    /// assert!(!filter.is_compatible(&GuavaBloom::with_capacity(2000, 0.01)?));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "isCompatible")]
-    #[must_use]
-    pub fn is_compatible(&self, other: &Self) -> bool {
-        self.check_union(other).is_ok()
-    }
-
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         if F::REFUSES_ITSELF && core::ptr::eq(self, other) {
             return Err(IncompatibleError::new("a filter cannot be united with itself"));
@@ -112,11 +95,46 @@ impl<F: JavaFormat> Clone for JavaBloom<F> {
     }
 }
 
-/// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from) does for
-/// filters of different layouts.
+/// Two filters as sets.
 impl<F: JavaFormat> JavaBloom<F> {
+    /// This filter beside another one, to be compared as sets of keys. Fails if strategy, version,
+    /// seed, number of bits or number of hash functions differ.
+    ///
+    /// ```
+    /// use lanebloom_formats::GuavaBloom;
+    ///
+    /// let part = GuavaBloom::with_capacity(1000, 0.01)?;
+    /// let all = part.clone();
+    /// part.insert("a");
+    /// all.insert_all(["a", "b"]);
+    /// assert!(part.with(&all)?.is_subset() && !all.with(&part)?.is_subset());
+    /// assert!(part.with(&GuavaBloom::with_capacity(2000, 0.01)?).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("isCompatible", "is_subset"))]
+    pub fn with<'a>(&'a self, other: &'a Self) -> Result<JavaPair<'a, F>, IncompatibleError> {
+        self.check_layout(other)?;
+        Ok(JavaPair(self, other))
+    }
+
+    /// Exclusive access, for inserts without atomics and intersections. Beside inserts of
+    /// other threads, an intersection would keep some keys in part.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.exclusive().insert_batch(&["a", "b", "a"]), 2);
+    /// assert!(filter.contains("b"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn exclusive(&mut self) -> JavaExclusive<'_, F> {
+        JavaExclusive(self)
+    }
+}
+
+/// Intersections.
+impl<F: JavaFormat> JavaExclusive<'_, F> {
     /// Keeps only what `other` has too; returns whether that changed this filter. `other` may be in
-    /// use meanwhile. It takes `&mut self`: beside inserts, some keys would survive in part.
+    /// use meanwhile.
     ///
     /// The result has every key that was inserted into both, and more keys of only one than the
     /// false-positive rate says: bits that different keys set in the two filters stay too.
@@ -136,57 +154,116 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// let other = both.clone();
     /// both.insert_all(["a", "b"]);
     /// other.insert_all(["b", "c"]);
-    /// assert_eq!(both.intersection_from(&other), Ok(true));
-    /// assert_eq!(both.intersection_from(&other), Ok(false));
+    /// assert_eq!(both.exclusive().intersection_from(&other), Ok(true));
+    /// assert_eq!(both.exclusive().intersection_from(&other), Ok(false));
     /// assert!(both.contains("b") && !both.contains("a") && !both.contains("c"));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias("intersect_in_place", "intersectInPlace"))]
-    pub fn intersection_from(&mut self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.check_layout(other)?;
-        let changed = self.flat.bits.and_from(&other.flat.bits);
+    pub fn intersection_from(self, other: &JavaBloom<F>) -> Result<bool, IncompatibleError> {
+        self.0.check_layout(other)?;
+        let changed = self.0.flat.bits.and_from(&other.flat.bits);
         acquire_if(true);
         Ok(changed)
     }
+}
 
-    /// Whether `other` has every key of this filter: `false` is certain, `true` may be by chance,
-    /// as if each key that `other` lacks were a false positive there.
-    ///
-    /// Fails if the layouts differ.
+/// Two filters of one layout, as sets of keys; made by [`with`](JavaBloom::with). Both may be in
+/// use meanwhile.
+///
+/// ```
+/// let monday = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
+/// let tuesday = monday.clone();
+/// monday.insert_all(0..50_000i32);
+/// tuesday.insert_all(40_000..80_000i32);
+/// let both = monday.with(&tuesday)?;
+/// assert!(both.intersection_len().abs_diff(10_000) < 500 && !both.is_subset());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct JavaPair<'a, F: JavaFormat>(&'a JavaBloom<F>, &'a JavaBloom<F>);
+
+impl<F: JavaFormat> Clone for JavaPair<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F: JavaFormat> Copy for JavaPair<'_, F> {}
+
+impl<F: JavaFormat> JavaPair<'_, F> {
+    /// Whether the second filter has every key of the first: `false` is certain, `true` may be by
+    /// chance, as if each key that the second lacks were a false positive there.
     ///
     /// ```
     /// let a = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
     /// let b = a.clone();
     /// a.insert("a");
     /// b.insert_all(["a", "b"]);
-    /// assert_eq!((a.is_subset(&b), b.is_subset(&a)), (Ok(true), Ok(false)));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// assert!(a.with(&b)?.is_subset() && !b.with(&a)?.is_subset());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn is_subset(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.check_layout(other)?;
-        let subset = both(&self.flat, &other.flat).all(|(a, b)| a & !b == 0);
+    #[doc(alias = "is_superset")]
+    #[must_use]
+    pub fn is_subset(self) -> bool {
+        let subset = self.words().all(|(a, b)| a & !b == 0);
         acquire_if(true);
-        Ok(subset)
+        subset
     }
-}
 
-sets! { estimates "lanebloom_formats::", GuavaBloom for [F: JavaFormat] JavaBloom<F>; self }
+    /// An estimate of the number of distinct keys in either filter: the number of keys of their
+    /// union, which is not made.
+    ///
+    /// ```
+    /// let a = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
+    /// let b = a.clone();
+    /// a.insert_all(0..50_000i32);
+    /// b.insert_all(40_000..80_000i32);
+    /// assert!(a.with(&b)?.union_len().abs_diff(80_000) < 500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn union_len(self) -> usize {
+        let [_, _, either] = self.lens();
+        either
+    }
 
-/// The numbers of keys in the one filter, in the other, and in either.
-fn estimated_lens<F: JavaFormat>(ours: &JavaBloom<F>, theirs: &JavaBloom<F>) -> Result<[usize; 3], IncompatibleError> {
-    ours.check_layout(theirs)?;
-    let mut ones = [0; 3];
-    for (a, b) in both(&ours.flat, &theirs.flat) {
-        for (ones, word) in ones.iter_mut().zip([a, b, a | b]) {
-            *ones += u64::from(word.count_ones());
+    /// An estimate of the number of distinct keys that are in both filters: those of each less
+    /// those of either.
+    ///
+    /// ```
+    /// let a = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
+    /// let b = a.clone();
+    /// a.insert_all(0..50_000i32);
+    /// b.insert_all(40_000..80_000i32);
+    /// assert!(a.with(&b)?.intersection_len().abs_diff(10_000) < 500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn intersection_len(self) -> usize {
+        let [ours, theirs, either] = self.lens();
+        ours.saturating_add(theirs).saturating_sub(either)
+    }
+
+    /// The numbers of keys in the one filter, in the other, and in either.
+    fn lens(self) -> [usize; 3] {
+        let mut ones = [0; 3];
+        for (a, b) in self.words() {
+            for (ones, word) in ones.iter_mut().zip([a, b, a | b]) {
+                *ones += u64::from(word.count_ones());
+            }
         }
+        acquire_if(true);
+        ones.map(|ones| self.0.layout.shape.keys_for(ones))
     }
-    acquire_if(true);
-    Ok(ones.map(|ones| ours.layout.shape.keys_for(ones)))
-}
 
-/// The words of both, as lookups see them: each of the one filter before that of the other.
-fn both(ours: &Flat, theirs: &Flat) -> impl Iterator<Item = (u64, u64)> {
-    // Pairs with the inserts of a thread that inserts each key into the other one first.
-    ours.words().inspect(|_| acquire_if(true)).zip(theirs.words())
+    /// The words of both, as lookups see them: each of the one filter before that of the other.
+    fn words(&self) -> impl Iterator<Item = (u64, u64)> {
+        // Pairs with the inserts of a thread that inserts each key into the other one first.
+        self.0
+            .flat
+            .words()
+            .inspect(|_| acquire_if(true))
+            .zip(self.1.flat.words())
+    }
 }

@@ -81,18 +81,6 @@ impl<F: JavaFormat> JavaBloom<F> {
         self.flat.bits.bytes()
     }
 
-    /// Bits of memory per expected key.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1_000_000, 0.01)?;
-    /// assert!((9.5..9.6).contains(&filter.bits_per_key()));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn bits_per_key(&self) -> f64 {
-        8.0 * self.memory_bytes() as f64 / self.expected_keys as f64
-    }
-
     /// Whether the filter holds nothing.
     ///
     /// ```
@@ -107,37 +95,6 @@ impl<F: JavaFormat> JavaBloom<F> {
         let is_empty = self.flat.words().all(|word| word == 0);
         acquire_if(true);
         is_empty
-    }
-
-    /// The share of set bits: about half, if the filter holds its expected keys.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert_all(0..1000i32);
-    /// assert!((0.5..0.54).contains(&filter.fill_ratio()));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        self.statistics().fill_ratio
-    }
-
-    /// The estimated number of distinct keys in the filter, from the share of set bits, by Guava's
-    /// formula. Spark has none.
-    ///
-    /// `usize::MAX` for a full filter, where Guava throws.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
-    /// assert_eq!(filter.estimated_len(), 0);
-    /// filter.insert_all(0..50_000i32);
-    /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias("approximate_element_count", "approximateElementCount"))]
-    #[must_use]
-    pub fn estimated_len(&self) -> usize {
-        self.statistics().len
     }
 
     /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
@@ -165,55 +122,41 @@ impl<F: JavaFormat> JavaBloom<F> {
         self.layout.shape.rate_at(keys)
     }
 
-    /// The false-positive rate now: `expectedFpp` of Guava and Spark.
+    /// Fill, number of keys, false-positive rate and size now, from one pass over the content.
     ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
-    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// filter.insert_all(0..100_000i32);
-    /// assert!((0.0097..0.0103).contains(&filter.current_false_positive_rate()));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias("expected_fpp", "expectedFpp"))]
-    #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        self.statistics().false_positive_rate
-    }
-
-    /// Whether the filter is worse than promised: whether its [rate
-    /// now](Self::current_false_positive_rate) is above [that for the expected
-    /// keys](Self::false_positive_rate). [What to do
-    /// then](lanebloom::Filter#overfull-filters). Reads the whole filter.
+    /// The number of keys is Guava's `approximateElementCount`, `usize::MAX` for a full filter,
+    /// where Guava throws. (Spark has none.) The rate is `expectedFpp` of both.
     ///
-    /// The limit is the rate of some keys more than these `n`: `4 * sqrt(n)`, since the rate
-    /// varies, and one in `2k - 1` with `k` hash functions. Both systems round `k`, so a filter
-    /// that was read from a stream knows its expected keys only within that. (At 1%, `k` is 7, and
-    /// the limit is 1.4%.)
+    /// The filter is overfull if this rate is above [that for the expected
+    /// keys](Self::false_positive_rate). [What to do then](lanebloom::Filter#overfull-filters). The
+    /// limit is the rate of some keys more than these `n`: `4 * sqrt(n)`, since the rate varies,
+    /// and one in `2k - 1` with `k` hash functions. Both systems round `k`, so a filter that was
+    /// read from a stream knows its expected keys only within that. (At 1%, `k` is 7, and the limit
+    /// is 1.4%.)
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::from_keys(0..1000i32, 0.01)?;
-    /// assert!(!filter.is_overfull());
+    /// let now = filter.statistics();
+    /// assert!(now.len.abs_diff(1000) < 100 && (0.5..0.54).contains(&now.fill_ratio));
+    /// assert!((0.007..0.013).contains(&now.false_positive_rate) && !now.is_overfull);
+    /// assert!((9.6..9.8).contains(&now.bits_per_key));
     /// filter.insert_all(1000..1500i32);
-    /// assert!(filter.is_overfull());
+    /// assert!(filter.statistics().is_overfull);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    #[must_use]
-    pub fn is_overfull(&self) -> bool {
-        self.layout.shape.is_overfull(&self.flat, self.expected_keys)
-    }
-
-    /// Fill, number of keys and false-positive rate now, from one pass over the content.
-    ///
-    /// ```
-    /// use lanebloom_formats::{Statistics, GuavaBloom};
-    ///
-    /// let filter = GuavaBloom::from_keys(0..1000i32, 0.01)?;
-    /// let Statistics { fill_ratio, len, .. } = filter.statistics();
-    /// assert_eq!((fill_ratio, len), (filter.fill_ratio(), filter.estimated_len()));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
+    #[doc(alias(
+        "approximateElementCount",
+        "expectedFpp",
+        "fill_ratio",
+        "is_overfull",
+        "bits_per_key"
+    ))]
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        self.layout.shape.statistics(&self.flat)
+        let shape = self.layout.shape;
+        let mut now = shape.statistics(&self.flat);
+        now.bits_per_key = 8.0 * self.memory_bytes() as f64 / self.expected_keys as f64;
+        now.is_overfull = now.false_positive_rate > shape.overfull_rate(self.expected_keys);
+        now
     }
 }

@@ -4,10 +4,9 @@ use super::error::{InsertErrorKind, RedisBloomInsertError};
 use super::layout::{Hash, LayerLayout, TIGHTENING, hash, options};
 use super::{BloomLayer, Builder, RedisBloom};
 use crate::flat::Flat;
-use crate::{CHUNK, chunks, push};
-use alloc::vec::Vec;
-use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Isa, Plan, assert_bitmap_length, assert_same_length, try_gathered};
+use crate::{CHUNK, chunks, push, told};
+use lanebloom::internal::{AccessPlan, Plan, try_gathered};
+use lanebloom::{Answers, BuildError};
 
 impl RedisBloom {
     /// The filter that `BF.RESERVE key false_positive_rate keys` makes.
@@ -160,33 +159,51 @@ impl RedisBloom {
     /// ```
     #[doc(alias = "BF.MADD")]
     pub fn insert_batch<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<usize, RedisBloomInsertError> {
-        self.insert_each(keys, |_, _| ())
+        self.insert_each(keys, &mut |_, _, _| ())
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also writes whether each key was not in the filter
-    /// before to the same place of `new`. Panics if the lengths differ.
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each key was not in the
+    /// filter before; `false` for a key that was not inserted. [`Answers`] has the places for
+    /// `new`.
+    ///
+    /// # Panics
+    ///
+    /// If `new` has room for more or fewer keys.
     ///
     /// # Errors
     ///
-    /// Fails as [`insert_batch`](Self::insert_batch) does. The places from the failed key on do not
-    /// change.
+    /// Fails as [`insert_batch`](Self::insert_batch) does.
     ///
     /// # Examples
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new)?, 2);
+    /// assert_eq!(filter.insert_batch_into(&["a", "a", "b"], &mut new)?, 2);
     /// assert_eq!(new, [true, false, true]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_batch_flagged<K: AsRef<[u8]>>(
+    pub fn insert_batch_into<K: AsRef<[u8]>>(
         &mut self,
         keys: &[K],
-        new: &mut [bool],
+        new: impl Answers,
     ) -> Result<usize, RedisBloomInsertError> {
-        assert_same_length(keys.len(), new.len());
-        self.insert_each(keys, |i, inserted| new[i] = inserted)
+        let len = keys.len();
+        new.receive(len, |place| {
+            told(place, |each| {
+                let mut end = 0;
+                let result = self.insert_each(keys, &mut |at, len, new| {
+                    end = at + len;
+                    each(at, len, new);
+                });
+                while end < len {
+                    let window = (64 - end % 64).min(len - end);
+                    each(end, window, 0);
+                    end += window;
+                }
+                result
+            })
+        })
     }
 
     /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
@@ -209,19 +226,20 @@ impl RedisBloom {
         &mut self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<usize, RedisBloomInsertError> {
-        self.insert_each(keys, |_, _| ())
+        self.insert_each(keys, &mut |_, _, _| ())
     }
 
-    /// Inserts keys; calls `each` with the position of every key and its answer.
+    /// Inserts keys. Calls `each(start, len, bitmap)` for every window, up to the one that has a
+    /// refused key.
     fn insert_each<K: AsRef<[u8]>>(
         &mut self,
         keys: impl IntoIterator<Item = K>,
-        mut each: impl FnMut(usize, bool),
+        each: &mut dyn FnMut(usize, usize, u64),
     ) -> Result<usize, RedisBloomInsertError> {
         let (mut new, mut inserted, options) = (0, 0, self.options);
         let hashes = keys.into_iter().map(|key| hash(key.as_ref(), options));
         try_gathered::<CHUNK, _, _>(hashes, |hashes| {
-            new += self.insert_chunk(hashes, inserted, &mut each)?;
+            new += self.insert_chunk(hashes, inserted, each)?;
             inserted += hashes.len();
             Ok(())
         })?;
@@ -234,7 +252,7 @@ impl RedisBloom {
         &mut self,
         hashes: &[Hash],
         start: usize,
-        each: &mut impl FnMut(usize, bool),
+        each: &mut dyn FnMut(usize, usize, u64),
     ) -> Result<usize, RedisBloomInsertError> {
         let flat = &self.newest().flat;
         let access = flat.changes();
@@ -265,21 +283,31 @@ impl RedisBloom {
         &mut self,
         hashes: &[Hash],
         start: usize,
-        each: &mut impl FnMut(usize, bool),
+        each: &mut dyn FnMut(usize, usize, u64),
     ) -> Result<usize, RedisBloomInsertError> {
-        let mut found = [0];
+        let (mut found, mut new, mut refused) = ([0], 0, None);
         self.contains_bitmap(hashes, &mut found);
-        let mut new = 0;
-        for (i, hash) in hashes.iter().enumerate() {
-            let inserted = found[0] >> i & 1 == 0 && self.insert_hashed(*hash).map_err(|kind| kind.after(start + i))?;
-            each(start + i, inserted);
-            new += usize::from(inserted);
+        for (i, hash) in hashes.iter().enumerate().filter(|(i, _)| found[0] >> i & 1 == 0) {
+            match self.insert_hashed(*hash) {
+                Ok(inserted) => new |= u64::from(inserted) << i,
+                Err(kind) => {
+                    refused = Some(kind.after(start + i));
+                    break;
+                }
+            }
         }
-        Ok(new)
+        each(start, hashes.len(), new);
+        refused.map_or(Ok(new.count_ones() as usize), Err)
     }
 
-    /// Writes whether each key may be in the filter to the same place of `out`: `BF.MEXISTS`.
-    /// Panics if the lengths differ.
+    /// Passes on whether each key may be in the filter: `BF.MEXISTS`. [`Answers`] has the places
+    /// for `out`.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has room for more or fewer keys.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
@@ -290,47 +318,12 @@ impl RedisBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "BF.MEXISTS")]
-    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        let unpack = Isa::best().unpack();
-        self.look_up(keys, |start, len, found| unpack(found, &mut out[start..][..len]));
+    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: impl Answers) {
+        out.receive(keys.len(), |place| told(place, |each| self.look_up(keys, each)));
     }
 
-    /// [`contains_batch`](Self::contains_batch) into a new vector.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a")?;
-    /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn contains_each<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
-        let mut found = alloc::vec![false; keys.len()];
-        self.contains_batch(keys, &mut found);
-        found
-    }
-
-    /// [`contains_batch`](Self::contains_batch) into a bitmap: bit `i % 64` of word `i / 64` is for
-    /// key `i`. Bits after the last key become 0. Panics unless there is a word for every 64 keys.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a")?;
-    /// let mut found = [0];
-    /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_batch_bitmap<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [u64]) {
-        assert_bitmap_length(keys.len(), out.len());
-        self.look_up(keys, |start, _, found| {
-            out[start / 64..][..found.len()].copy_from_slice(found)
-        });
-    }
-
-    /// Looks keys up; calls `each(start, len, bitmap)` for every chunk.
-    fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, usize, &[u64])) {
+    /// Looks keys up; calls `each(start, len, bitmap)` for every 64.
+    fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], each: &mut dyn FnMut(usize, usize, u64)) {
         let hash_all = |keys: &[K], hashes: &mut [Hash]| {
             for (kept, key) in hashes.iter_mut().zip(keys) {
                 *kept = hash(key.as_ref(), self.options);
@@ -340,7 +333,9 @@ impl RedisBloom {
         chunks::hashed::<CHUNK, _, _>(keys, hash_all, |start, hashes| {
             let found = &mut found[..hashes.len().div_ceil(64)];
             self.contains_bitmap(hashes, found);
-            each(start, hashes.len(), found);
+            for (at, found) in (0..hashes.len()).step_by(64).zip(found) {
+                each(start + at, (hashes.len() - at).min(64), *found);
+            }
         });
     }
 

@@ -6,9 +6,9 @@
 
 use super::error::NO_CAPACITY;
 use crate::flat::{LINE_BYTES, Modulo, NextIndex};
-use crate::logarithm::{Twofold, ln};
+use crate::logarithm::{Twofold, ln, pow};
 use crate::murmur2::{murmur2, murmur64a};
-use lanebloom::BuildError;
+use lanebloom::{BuildError, Statistics};
 
 /// The options of RedisBloom's dumps, a bit each.
 pub(super) mod options {
@@ -100,6 +100,18 @@ impl LayerLayout {
     /// The number of bits that keys can have.
     pub(crate) fn used_bits(&self) -> u64 {
         if self.log == 0 { self.bits() } else { 1 << self.log }
+    }
+
+    /// The rate above which the layer is overfull: that of its capacity, and of some keys more,
+    /// which chance explains.
+    pub(super) fn overfull_rate(&self) -> f64 {
+        let keys = Statistics::overfull_at(usize::try_from(self.capacity).unwrap_or(usize::MAX));
+        let functions = self.hash_functions.into();
+        let clear = pow(
+            1.0 - 1.0 / self.used_bits() as f64,
+            (keys as u64).saturating_mul(functions),
+        );
+        pow(1.0 - clear, functions)
     }
 
     pub(crate) fn bytes(&self) -> u64 {

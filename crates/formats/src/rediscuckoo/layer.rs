@@ -184,10 +184,14 @@ impl CuckooLayer {
         emptied
     }
 
+    /// Slots with a fingerprint.
+    pub(super) fn taken(&self) -> usize {
+        self.bytes().iter().filter(|fingerprint| **fingerprint != 0).count()
+    }
+
     /// The chance that none of the slots in two random buckets has the fingerprint of a random key.
     pub(super) fn absent(&self) -> f64 {
-        let taken = self.bytes().iter().filter(|fingerprint| **fingerprint != 0).count();
-        let fill = taken as f64 / self.bytes().len() as f64;
+        let fill = self.taken() as f64 / self.bytes().len() as f64;
         // Without `powi`, which needs `std`.
         (0..2 * self.size).map(|_| 1.0 - fill / 255.0).product()
     }

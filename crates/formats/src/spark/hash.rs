@@ -5,19 +5,21 @@
 
 use lanebloom::internal::as_chunks;
 
-/// Both hashes of a key, as Java's `int`s: the first one under the seed of the filter, the second
-/// one under the first. All indexes of the key's bits follow from them.
+/// Both hashes of a key, as Java's `int`s, and a key itself: the first one under the seed of the
+/// filter, the second one under the first. All indexes of the key's bits follow from them.
 ///
 /// ```
 /// use lanebloom_formats::spark::{Hash, SparkBloom, SparkKey};
 ///
 /// let filter = SparkBloom::with_capacity(1000, 0.01)?;
 /// let first = "a".murmur3(0);
-/// let hash: Hash = (first, "a".murmur3(first));
+/// let hash = Hash(first, "a".murmur3(first));
 /// assert_eq!(filter.hash("a"), hash);
+/// assert!(filter.insert(&hash) && filter.contains("a"));
 /// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
-pub type Hash = (i32, i32);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hash(pub i32, pub i32);
 
 /// A type of keys: what Spark puts into a filter.
 ///

@@ -98,8 +98,8 @@ impl FormatImpl for Spark {
     }
 
     #[inline(always)]
-    fn narrow(hash: Hash) -> IntIndexes {
-        IntIndexes::new(hash)
+    fn narrow(Hash(h1, h2): Hash) -> IntIndexes {
+        IntIndexes::new((h1, h2))
     }
 
     /// An `int` for the version, an `int` for the number of hash functions, and in V2 an `int` for
@@ -157,7 +157,19 @@ impl<K: SparkKey + ?Sized> KeyImpl<Spark> for K {
     #[inline(always)]
     fn hash_for(&self, Spark { seed, .. }: Spark) -> Hash {
         let first = self.murmur3(seed);
-        (first, self.murmur3(first))
+        Hash(first, self.murmur3(first))
+    }
+}
+
+impl KeyImpl<Spark> for Hash {
+    #[inline(always)]
+    fn hash_for(&self, _: Spark) -> Hash {
+        *self
+    }
+
+    #[inline(always)]
+    fn hashes(keys: &[Self]) -> Option<&[Hash]> {
+        Some(keys)
     }
 }
 
@@ -170,7 +182,7 @@ pub struct LongIndexes {
 
 impl From<Hash> for LongIndexes {
     #[inline(always)]
-    fn from((h1, h2): Hash) -> Self {
+    fn from(Hash(h1, h2): Hash) -> Self {
         let step = h2.into();
         Self {
             next: i64::from(h1) * i64::from(i32::MAX) + step,

@@ -2,20 +2,21 @@
 //! feature `arrow`, its arrays become columns.
 
 use super::{SplitBlockBloom, Xxh64, xxh64};
-use crate::CHUNK;
+use crate::{CHUNK, told};
 use alloc::format;
 use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 use lanebloom::KeyHasher;
-use lanebloom::internal::{as_chunks, assert_bitmap_length};
+use lanebloom::internal::as_chunks;
+use lanebloom::{Answers, Bitmap, Hashed};
 
 /// A column of keys: one buffer of values, for strings their offsets too, and which of them are not
 /// null. Borrows Arrow's buffers.
 ///
 /// ```
-/// use lanebloom_formats::SplitBlockBloom;
 /// use lanebloom_formats::splitblock::Column;
+/// use lanebloom_formats::{Bitmap, SplitBlockBloom};
 ///
 /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
 /// // "ann", null, "bob"
@@ -23,7 +24,7 @@ use lanebloom::internal::{as_chunks, assert_bitmap_length};
 /// let names = names.with_validity(&[0b101], 0)?;
 /// assert_eq!(filter.insert_column(&names), 2);
 /// let mut found = [0];
-/// filter.contains_column(&names, &mut found);
+/// filter.contains_column(&names, Bitmap(&mut found));
 /// assert_eq!(found, [0b101]);
 /// assert!(filter.contains("ann") && !filter.contains(""));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -327,17 +328,17 @@ impl SplitBlockBloom {
                     }
                 }
             }
-            new += self.insert_hashes(&hashes[..len]);
+            new += self.insert_batch(Hashed::slice(&hashes[..len]));
         });
         new
     }
 
-    /// Writes whether each key of a column may be in the filter to a bitmap: bit `i % 64` of word
-    /// `i / 64`. The bits of nulls, and those after the last key, become 0.
+    /// Passes on whether each key of a column may be in the filter; `false` for nulls.
+    /// [`Answers`] has the places for `out`.
     ///
     /// # Panics
     ///
-    /// If `out` has not `column.len().div_ceil(64)` words.
+    /// If `out` has room for more or fewer keys.
     ///
     /// # Examples
     ///
@@ -346,19 +347,24 @@ impl SplitBlockBloom {
     ///
     /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
     /// filter.insert(&2_i64);
-    /// let mut found = [0];
+    /// let mut found = [false; 3];
     /// filter.contains_column(&Column::i64s(&[1, 2, 3]), &mut found);
-    /// assert_eq!(found, [0b10]);
+    /// assert_eq!(found, [false, true, false]);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    pub fn contains_column(&self, column: &Column<'_>, out: &mut [u64]) {
-        assert_bitmap_length(column.len, out.len());
-        column.hashed(|start, hashes| {
-            let out = &mut out[start / 64..][..hashes.len().div_ceil(64)];
-            self.contains_hashes_bitmap(hashes, out);
-            for (out, first) in out.iter_mut().zip((start..).step_by(64)) {
-                *out &= column.valid(first);
-            }
+    pub fn contains_column(&self, column: &Column<'_>, out: impl Answers) {
+        let mut found = [0; CHUNK / 64];
+        out.receive(column.len, |place| {
+            told(place, |each| {
+                column.hashed(|start, hashes| {
+                    let found = &mut found[..hashes.len().div_ceil(64)];
+                    self.contains_batch(Hashed::slice(hashes), Bitmap(found));
+                    for (at, found) in (0..hashes.len()).step_by(64).zip(found) {
+                        let valid = column.valid(start + at);
+                        each(start + at, (hashes.len() - at).min(64), *found & valid);
+                    }
+                });
+            });
         });
     }
 }
@@ -366,7 +372,7 @@ impl SplitBlockBloom {
 /// Arrow's arrays.
 #[cfg(feature = "arrow")]
 mod arrays {
-    use super::{Column, ColumnError, Keys, SplitBlockBloom};
+    use super::{Bitmap, Column, ColumnError, Keys, SplitBlockBloom};
     use alloc::format;
     use alloc::vec;
     use arrow_array::cast::AsArray;
@@ -464,7 +470,7 @@ mod arrays {
         pub fn contains_array(&self, array: &dyn Array) -> Result<BooleanArray, ColumnError> {
             let column = Column::of_array(array)?;
             let mut found = vec![0_u64; array.len().div_ceil(64)];
-            self.contains_column(&column, &mut found);
+            self.contains_column(&column, Bitmap(&mut found));
             // Arrow's bitmaps are bytes, the lowest bit first.
             found.iter_mut().for_each(|word| *word = word.to_le());
             let found = BooleanBuffer::new(Buffer::from_vec(found), 0, array.len());
@@ -500,7 +506,7 @@ mod tests {
 
             let all = SplitBlockBloom::from_bitset(&[0xff; 64]).unwrap();
             let mut found = alloc::vec![0; values.len().div_ceil(64)];
-            all.contains_column(&column, &mut found);
+            all.contains_column(&column, Bitmap(&mut found));
             for i in 0..64 * found.len() {
                 let expected = i < values.len() && is_valid(i);
                 assert_eq!(found[i / 64] >> (i % 64) & 1 == 1, expected, "{first} {i}");

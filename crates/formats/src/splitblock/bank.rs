@@ -1,16 +1,16 @@
 //! Many split-block filters, asked with one key at once: [`SplitBlockBank`].
 
-use super::SplitBlockBloom;
 use super::block::{SALTS, block_index};
 use super::engine::{Owned, SplitBlock, Xxh64};
 use super::sizing::{self, MOST_BLOCKS};
+use super::{SplitBlockBloom, SplitBlockFilter};
 use alloc::format;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
 use lanebloom::bank::{BankError, FilterBank};
 use lanebloom::internal::bounds::Load;
-use lanebloom::{BuildError, ConcurrentBloom, Filter, Funnel};
+use lanebloom::{BuildError, ConcurrentBloom, Filter, Key};
 
 /// Filters that are copied at a time before they become columns: those of a word of a row.
 const GROUP: usize = 64;
@@ -31,7 +31,7 @@ const GROUP: usize = 64;
 ///
 /// All columns have as many blocks as the bank. A smaller filter, whose blocks divide the bank's,
 /// becomes a larger one that finds the same: each of its blocks is repeated. A larger one,
-/// whose blocks are a multiple of the bank's, is [folded](SplitBlockBloom::fold), and has a
+/// whose blocks are a multiple of the bank's, is [folded](lanebloom::Exclusive::fold), and has a
 /// higher rate. So filters whose sizes are powers of two, as Parquet's libraries make them, all fit
 /// a bank of the largest size. Row groups of very different sizes waste memory: use a bank for each
 /// size.
@@ -187,7 +187,7 @@ impl SplitBlockBank {
         let lines = self.bank.to_filter(column)?;
         let mut content = Owned::new(self.blocks, sizing::keys(self.blocks, 0.01))?;
         content.bits.store_words(0, lines.words());
-        Ok(SplitBlockBloom(Filter::of(SplitBlock::new(content), Xxh64)))
+        Ok(SplitBlockFilter(Filter::of(SplitBlock::new(content), Xxh64)))
     }
 
     /// Empties a column, so that the next [`push`](Self::push) may take it. Fails if the bank lacks
@@ -217,7 +217,7 @@ impl SplitBlockBank {
                  multiple of them"
             )));
         }
-        let blocks = filter.engine().blocks();
+        let blocks = filter.0.engine().blocks();
         let (folded, repeated) = (folded.max(1), repeated.max(1));
         let words = blocks.chunks(folded).flat_map(|blocks| {
             let word = move |i: usize| blocks.iter().fold(0, |word, block| word | Load::load(&block[i]));
@@ -230,7 +230,8 @@ impl SplitBlockBank {
 /// Lookups. [`Bank`](lanebloom::bank::Bank) documents each.
 ///
 /// ```
-/// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom, splitblock::hash};
+/// use lanebloom_formats::splitblock::hash;
+/// use lanebloom_formats::{Hashed, SplitBlockBank, SplitBlockBloom};
 ///
 /// let filter = SplitBlockBloom::with_bytes(96)?;
 /// filter.insert("ann");
@@ -238,8 +239,8 @@ impl SplitBlockBank {
 /// let mut found = [7];
 /// assert!(bank.which_into("ann", &mut found));
 /// assert_eq!(found, [1]);
-/// assert!(bank.which_hash(hash("ann")).eq([0]));
-/// assert!(bank.which_hash(hash("eve")).next().is_none());
+/// assert!(bank.which(&Hashed(hash("ann"))).eq([0]));
+/// assert!(bank.which(&Hashed(hash("eve"))).next().is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl SplitBlockBank {
@@ -259,7 +260,7 @@ impl SplitBlockBank {
     #[inline]
     pub fn which<'a, K>(&'a self, key: &K) -> impl Iterator<Item = usize> + use<'a, K>
     where
-        K: Funnel + ?Sized,
+        K: Key<Xxh64> + ?Sized,
     {
         self.bank.which(key)
     }
@@ -267,14 +268,8 @@ impl SplitBlockBank {
     /// [`which`](Self::which) as a bitmap: bit `i % 64` of `out[i / 64]` is for column `i`. Returns
     /// whether any bit is set. Panics if `out` does not have a word for every 64 columns.
     #[inline]
-    pub fn which_into<K: Funnel + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
+    pub fn which_into<K: Key<Xxh64> + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
         self.bank.which_into(key, out)
-    }
-
-    /// [`which`](Self::which) by [hash](super::hash).
-    #[inline]
-    pub fn which_hash(&self, hash: u64) -> impl Iterator<Item = usize> + '_ {
-        self.bank.which_hash(hash)
     }
 
     /// Calls `each(i, bitmap)` for every key `i` in order, with the columns that may have it;
@@ -294,26 +289,8 @@ impl SplitBlockBank {
     /// assert_eq!(all, [(1, 0), (1, 1)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn which_batch<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
+    pub fn which_batch<K: Key<Xxh64>>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
         self.bank.which_batch(keys, each);
-    }
-
-    /// [`which_batch`](Self::which_batch) by [hashes](super::hash).
-    ///
-    /// ```
-    /// use lanebloom_formats::splitblock::hash;
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let filter = SplitBlockBloom::with_bytes(96)?;
-    /// filter.insert("ann");
-    /// let bank = SplitBlockBank::from_filters(&[&filter])?;
-    /// let mut all = Vec::new();
-    /// bank.which_hashes(&["eve", "ann"].map(hash), |_, found| all.push(found[0]));
-    /// assert_eq!(all, [0, 1]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn which_hashes(&self, hashes: &[u64], each: impl FnMut(usize, &[u64])) {
-        self.bank.which_hashes(hashes, each);
     }
 }
 

@@ -277,7 +277,7 @@ impl SplitBlockBloom {
     }
 
     fn write_bitset(&self, bytes: &mut Vec<u8>) {
-        let words = self.engine().content.bits.words().flatten().take(4 * self.blocks());
+        let words = self.0.engine().content.bits.words().flatten().take(4 * self.blocks());
         words.for_each(|word| bytes.extend(word.to_le_bytes()));
         acquire_if(true);
     }

@@ -1,5 +1,5 @@
 //! The engine of a [`SplitBlockBloom`](super::SplitBlockBloom) and of a
-//! [`SplitBlockView`](super::SplitBlockView), and their hasher: with these, both are a
+//! [`SplitBlockView`](super::SplitBlockView), and their hasher: with these, each wraps a
 //! [`Filter`](lanebloom::Filter), which has the lookups, the batches and the statistics.
 //! `kernel.rs` works on the blocks.
 
@@ -13,9 +13,11 @@ use core::num::NonZeroUsize;
 use core::{array, fmt};
 use lanebloom::codec::Identity;
 use lanebloom::hash::FilterHasher;
-use lanebloom::internal::bounds::{Load, Scratch, Source};
-use lanebloom::internal::{AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length};
-use lanebloom::traits::{Engine, Insert, Union};
+use lanebloom::internal::bounds::{Answer, Load, Scratch, Source};
+use lanebloom::internal::traits::{Engine, Insert, InsertMut, Union};
+use lanebloom::internal::{
+    AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length, into_ok,
+};
 use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
 
 /// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as [`hash`](super::hash)
@@ -56,23 +58,9 @@ impl FilterHasher for Xxh64 {
     }
 }
 
-/// The engine of a split-block filter: whole blocks, which `C` holds.
-///
-/// ```
-/// use lanebloom::{Filter, traits::Engine};
-/// use lanebloom_formats::{SplitBlockBloom, SplitBlockView, splitblock::Xxh64};
-///
-/// fn has_ann<E: Engine>(filter: &Filter<E, Xxh64>) -> bool {
-///     filter.contains("ann")
-/// }
-///
-/// let filter = SplitBlockBloom::with_bytes(1024)?;
-/// filter.insert("ann");
-/// let bitset = filter.to_bitset();
-/// let view = SplitBlockView::new(&bitset)?;
-/// assert!(has_ann(&filter) && has_ann(&view));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// The engine of a split-block filter: whole blocks, which `C` holds. It is part of the types that
+/// [`with`](super::SplitBlockBloom::with) and [`exclusive`](super::SplitBlockBloom::exclusive)
+/// return.
 pub struct SplitBlock<C> {
     pub(super) content: C,
     pub(super) level: Level,
@@ -195,6 +183,7 @@ impl<C: Content> SplitBlock<C> {
     }
 }
 
+#[doc(hidden)]
 impl<C: Content> Engine for SplitBlock<C> {
     const NAME: &'static str = C::NAME;
 
@@ -290,21 +279,27 @@ impl SplitBlock<Owned> {
         self.level.insert_each(self.blocks(), access, hashes, each);
         acquire_if(true);
     }
+}
 
-    /// Inserts by plain stores; returns how many hashes changed a block.
-    pub(super) fn insert_mut(&mut self, hashes: &[u64]) -> usize {
+#[doc(hidden)]
+impl InsertMut for SplitBlock<Owned> {
+    fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
         let access = AccessPlan::changes(self.memory_bytes(), 1);
         let Self { content, level } = self;
-        match content.bits.fours_mut() {
-            Some(blocks) => level.insert_all_mut(&mut blocks[..content.blocks.get()], access, hashes),
-            None => {
-                let Ok(changed) = self.insert_hashes(hashes);
-                changed
+        match (answer, content.bits.fours_mut()) {
+            (None, Some(blocks)) => {
+                let (blocks, mut new) = (&mut blocks[..content.blocks.get()], 0);
+                source.for_each_chunk(usize::MAX, |_, hashes| {
+                    new += level.insert_all_mut(blocks, access, hashes);
+                });
+                new
             }
+            (answer, _) => into_ok(self.insert_flagged(source, answer)),
         }
     }
 }
 
+#[doc(hidden)]
 impl Insert for SplitBlock<Owned> {
     type Error = Infallible;
 
@@ -342,17 +337,12 @@ impl Insert for SplitBlock<Owned> {
         Ok(new)
     }
 
-    fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, Infallible> {
-        let mut new = 0;
-        self.insert_each(hashes, &mut |_, _, changed| new += changed.count_ones() as usize);
-        Ok(new)
-    }
-
     fn clear(&mut self) {
         self.content.bits.clear();
     }
 }
 
+#[doc(hidden)]
 impl Union for SplitBlock<Owned> {
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         let (ours, theirs) = (self.blocks().len(), other.blocks().len());

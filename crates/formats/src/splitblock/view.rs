@@ -1,11 +1,10 @@
 //! A split-block filter in borrowed bytes: [`SplitBlockView`].
 
+use super::SplitBlockFilter;
 use super::block::Block;
 use super::bytes::whole_blocks;
 use super::engine::{SplitBlock, Xxh64};
 use crate::error::ReadError;
-use core::fmt;
-use core::ops::Deref;
 use lanebloom::Filter;
 use lanebloom::internal::as_chunks;
 
@@ -26,8 +25,7 @@ use lanebloom::internal::as_chunks;
 /// assert!(view.contains("ann") && !view.contains("eve"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
-pub struct SplitBlockView<'a>(Filter<SplitBlock<&'a [Block<[u8; 8]>]>, Xxh64>);
+pub type SplitBlockView<'a> = SplitBlockFilter<&'a [Block<[u8; 8]>]>;
 
 impl<'a> SplitBlockView<'a> {
     /// A view of a bitset, which may lie at any address.
@@ -46,32 +44,5 @@ impl<'a> SplitBlockView<'a> {
         whole_blocks(bitset.len())?;
         let blocks = as_chunks(as_chunks(bitset).0).0;
         Ok(Self(Filter::of(SplitBlock::new(blocks), Xxh64)))
-    }
-
-    /// The number of blocks.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom_formats::SplitBlockView::new(&[0; 96])?.blocks(), 3);
-    /// # Ok::<(), lanebloom_formats::ReadError>(())
-    /// ```
-    #[must_use]
-    pub fn blocks(&self) -> usize {
-        self.0.engine().blocks().len()
-    }
-}
-
-/// The lookups and the statistics.
-impl<'a> Deref for SplitBlockView<'a> {
-    type Target = Filter<SplitBlock<&'a [Block<[u8; 8]>]>, Xxh64>;
-
-    #[inline(always)]
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl fmt::Debug for SplitBlockView<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }

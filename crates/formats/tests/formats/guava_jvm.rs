@@ -112,7 +112,7 @@ where
         let builder = builder.false_positive_rate(rate).hash_functions(hash_functions(guava));
         let (made, ours) = guava.assert_same(&make, builder.build().unwrap(), &keys);
         let count = usize::try_from(made.count).unwrap_or(usize::MAX);
-        assert_eq!(ours.estimated_len(), count, "{ours:?}");
+        assert_eq!(ours.statistics().len, count, "{ours:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lanebloom_formats::redisbloom::{LayerInfo, Loader, RedisBloom};
 use lanebloom_formats::{ReadError, RedisBloomInsertError};
-use lanebloom_tests::{number, panic_message, places_differ};
+use lanebloom_tests::{PLACES, answers_agree, lengths_are_checked, number};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::error::Error;
@@ -403,14 +403,7 @@ fn batches_of_any_length_equal_single_calls() {
             for from in [0, 57] {
                 let asked = &keys[from..from + len];
                 let expected = &single[from..from + len];
-                let mut flags = vec![false; len];
-                filter.contains_batch(asked, &mut flags);
-                assert_eq!(flags, expected);
-                let mut bitmap = vec![u64::MAX; len.div_ceil(64)];
-                filter.contains_batch_bitmap(asked, &mut bitmap);
-                let bits = bitmap.iter().flat_map(|word| (0..64).map(move |i| word >> i & 1 == 1));
-                let rest = vec![false; 64 * bitmap.len() - len];
-                assert!(bits.eq(expected.iter().copied().chain(rest)));
+                answers_agree(expected, len % 8, |_, out| filter.contains_batch(asked, out));
             }
         }
     }
@@ -443,13 +436,13 @@ fn batches_insert_as_single_calls_do() {
             assert!(sum == new && batch == single);
             let mut all = builder.clone().build().unwrap();
             assert!(all.insert_all(&keys) == Ok(new) && all == single);
-            let mut flagged = builder.clone().build().unwrap();
-            let mut changed = vec![false; keys.len()];
-            for (keys, changed) in keys.chunks(len).zip(changed.chunks_mut(len)) {
-                let sum = flagged.insert_batch_flagged(keys, changed).unwrap();
-                assert_eq!(sum, changed.iter().filter(|changed| **changed).count());
+            let mut each = [(); PLACES].map(|()| builder.clone().build().unwrap());
+            for (keys, expected) in keys.chunks(len).zip(expected.chunks(len)) {
+                let sums = answers_agree(expected, len % 8, |place, out| each[place].insert_batch_into(keys, out));
+                let sum = expected.iter().filter(|new| **new).count();
+                assert!(sums.iter().all(|told| *told == Ok(sum)));
             }
-            assert!(changed == expected && flagged == single);
+            assert!(each.iter().all(|filter| *filter == single));
         }
     }
 }
@@ -469,8 +462,8 @@ fn a_full_filter_refuses_new_keys_and_says_which() {
         let mut more: Vec<String> = Vec::new();
         let mut i = capacity as u64;
         let mut model = filter.clone();
-        assert_eq!(model.insert_batch(rest).unwrap() + 3, model.estimated_len());
-        while model.estimated_len() < capacity {
+        assert_eq!(model.insert_batch(rest).unwrap() + 3, model.statistics().len);
+        while model.statistics().len < capacity {
             model.insert(&i.to_string()).unwrap();
             more.push(i.to_string());
             i += 1;
@@ -479,20 +472,23 @@ fn a_full_filter_refuses_new_keys_and_says_which() {
         let mut batch = [rest, &more].concat();
         let position = batch.len() + 1;
         batch.extend([first[0].clone(), absent.clone(), first[1].clone()]);
-        let mut changed = vec![true; batch.len()];
-        let mut flagged = filter.clone();
-        for error in [
-            filter.insert_batch(&batch).unwrap_err(),
-            flagged.insert_batch_flagged(&batch, &mut changed).unwrap_err(),
-        ] {
+        // More windows than one after the refused key.
+        batch.extend(keys.iter().cycle().take(130).cloned());
+        let mut one = filter.clone();
+        let mut told: Vec<bool> = batch[..position].iter().map(|key| one.insert(key).unwrap()).collect();
+        told.resize(batch.len(), false);
+        let mut each = [(); PLACES].map(|()| filter.clone());
+        let errors = answers_agree(&told, 3, |place, out| {
+            each[place].insert_batch_into(&batch, out).unwrap_err()
+        });
+        for error in errors.into_iter().chain([filter.insert_batch(&batch).unwrap_err()]) {
             assert!(error.is_full() && error.inserted() == position && error.source().is_none());
             let expected = format!(
                 "key {position} was not inserted: the filter does not scale, and has as many keys as its capacity of {capacity}"
             );
             assert_eq!(error.to_string(), expected);
         }
-        assert!(filter == model && flagged == model);
-        assert!(!changed[position - 1] && changed[position] && changed[position + 1]);
+        assert!(filter == model && each.iter().all(|filter| *filter == model));
         // Its keys are still found.
         assert_eq!(filter.insert(&first[0]), Ok(false));
         assert!(filter.insert(&absent).unwrap_err().is_full() && filter == model);
@@ -1035,10 +1031,27 @@ fn bits_beyond_a_rounded_size_are_not_counted() {
 #[test]
 fn batches_panic_where_lengths_differ() {
     let mut filter = RedisBloom::with_capacity(10, 0.01).unwrap();
-    let (three, one) = (places_differ(3, 2), places_differ(1, 2));
-    let lookup = panic_message(|| filter.contains_batch(&["a", "b", "c"], &mut [false; 2]));
-    let insert = panic_message(|| _ = filter.insert_batch_flagged(&["a"], &mut [false; 2]));
-    assert_eq!([lookup, insert], [three, one]);
+    lengths_are_checked(|len, out| filter.contains_batch(&["a"; 200][..len], out));
+    lengths_are_checked(|len, out| _ = filter.insert_batch_into(&["a"; 200][..len], out));
+    assert!(filter.is_empty());
+}
+
+/// A chain grows before it is overfull; the bits of a dump may be more than its keys set.
+#[test]
+fn a_filter_is_overfull_when_its_bits_are_more_than_its_keys_set() {
+    for capacity in [1, 10, 1000, 20_000] {
+        let mut filter = RedisBloom::with_capacity(capacity, 0.01).unwrap();
+        filter.insert_all(keys(0..3 * capacity as u64)).unwrap();
+        let now = filter.statistics();
+        assert!(!now.is_overfull && now.len > 2 * capacity, "{capacity}: {now:?}");
+        let bits = 8.0 * filter.memory_bytes() as f64;
+        assert_eq!(now.bits_per_key, bits / filter.expected_keys() as f64);
+    }
+    for (set, is_overfull) in [(0x0f, false), (0x3f, true), (0xff, true)] {
+        let mut model = Model::new(0.01, 10_000, 4, 2);
+        model.layers[0].bits.fill(set);
+        assert_eq!(model.loaded().statistics().is_overfull, is_overfull, "{set:x}");
+    }
 }
 
 /// Random replies, as a fuzzer makes them, are refused, or give a filter that writes the same
@@ -1052,7 +1065,7 @@ fn check_replies(replies: &[(i64, Vec<u8>)], limit: usize) {
     let bytes = filter.layers().map(|layer| layer.bits / 8).sum::<u64>();
     assert_eq!(bytes, bits.len() as u64);
     let found = filter.contains("a");
-    assert_eq!(filter.contains_each(&["a"]), [found]);
+    assert_eq!(found!(filter, &["a"]), [found]);
     assert!((0.0..=1.0).contains(&filter.statistics().false_positive_rate));
     // Not where it would grow by what a hostile header says.
     let last = filter.layers().last().unwrap();

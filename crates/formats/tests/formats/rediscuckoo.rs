@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lanebloom_formats::RedisCuckoo;
 use lanebloom_formats::redisbloom::Loader;
+use lanebloom_tests::{PLACES, answers_agree, lengths_are_checked};
 use proptest::prelude::*;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -94,6 +95,7 @@ fn answers_and_dumps_are_the_modules() {
         let mut found = vec![false; keys.len()];
         filter.contains_batch(&keys, &mut found);
         assert!(keys.iter().map(|key| filter.contains(key)).eq(found.iter().copied()));
+        answers_agree(&found[..700], 3, |_, out| filter.contains_batch(&keys[..700], out));
         let found = || (100_000..).zip(&found).filter(|(_, found)| **found).map(|(key, _)| key);
         assert_eq!(found().count() as u64, number(&exists["count"]));
         let first: Vec<u64> = exists["first"].as_array().unwrap().iter().map(number).collect();
@@ -124,6 +126,33 @@ fn answers_and_dumps_are_the_modules() {
         }
         assert!(RedisCuckoo::from_scandump(ours, 1 << 20).unwrap() == filter);
     }
+}
+
+#[test]
+fn batches_remove_as_single_calls_do() {
+    let keys: Vec<String> = (0..300).map(|key| key.to_string()).collect();
+    for len in [0, 1, 2, 63, 64, 65, 130, 300] {
+        let [mut single, mut each @ ..] = [(); 1 + PLACES].map(|()| {
+            let mut filter = RedisCuckoo::with_capacity(64).unwrap();
+            filter.insert_batch(&keys[..200]).unwrap();
+            filter
+        });
+        // Some twice, and some that are not there.
+        let removed: Vec<&String> = keys.iter().rev().step_by(2).chain(&keys).take(len).collect();
+        let told: Vec<bool> = removed.iter().map(|key| single.remove(*key)).collect();
+        let sum = told.iter().filter(|&&removed| removed).count();
+        let sums = answers_agree(&told, len % 8, |place, out| {
+            each[place].remove_batch_into(&removed, out)
+        });
+        assert_eq!(sums, [sum; PLACES], "{len} keys");
+        assert!(each.iter().all(|filter| *filter == single), "{len} keys");
+        let now = single.statistics();
+        assert_eq!((now.len, now.bits_per_key), (200 - sum, 8.0));
+        assert_eq!(now.fill_ratio, (200 - sum) as f64 / single.memory_bytes() as f64);
+    }
+    let mut filter = RedisCuckoo::with_capacity(64).unwrap();
+    lengths_are_checked(|len, out| filter.contains_batch(&["a"; 200][..len], out));
+    lengths_are_checked(|len, out| _ = filter.remove_batch_into(&["a"; 200][..len], out));
 }
 
 proptest! {
@@ -187,7 +216,7 @@ proptest! {
             let _ = read.insert_batch(&keys);
             read.compact();
             keys.iter().for_each(|key| { read.remove(key); });
-            let _ = (read.info(), read.current_false_positive_rate(), read.count("a"));
+            let _ = (read.info(), read.statistics().false_positive_rate, read.count("a"));
             prop_assert!(read.memory_bytes() <= 1 << 12);
         }
     }

@@ -6,7 +6,7 @@ use crate::contract::spark::header_of;
 use crate::contract::spark::java::{
     assert_is_big, assert_is_refused, assert_is_stream, assert_rates_are_checked, stream, unhex,
 };
-use lanebloom_formats::spark::{Builder, SparkBloom, SparkKey, Version};
+use lanebloom_formats::spark::{Builder, Hash, SparkBloom, SparkKey, Version};
 use lanebloom_tests::number;
 use serde_json::Value;
 
@@ -113,17 +113,17 @@ fn big_filters_are_sparks() {
         let found = if case["type"] == "utf8" {
             let keys = |first: u32| (first..2_000_000).step_by(2).map(|i| i.to_string()).collect::<Vec<_>>();
             filter.insert_batch(&keys(0));
-            filter.contains_each(&keys(1))
+            found!(filter, &keys(1))
         } else {
             let keys = |first: i64| (first..2_000_000).step_by(2).collect::<Vec<_>>();
             filter.insert_batch(&keys(0));
-            filter.contains_each(&keys(1))
+            found!(filter, &keys(1))
         };
         assert_is_big(&filter, &found, case);
         let rate = case["expected_fpp"].as_str().unwrap().parse::<f64>().unwrap();
-        assert_eq!(filter.current_false_positive_rate(), rate);
+        assert_eq!(filter.statistics().false_positive_rate, rate);
         let ones = case["cardinality"].as_u64().unwrap();
-        assert_eq!(filter.fill_ratio(), ones as f64 / filter.bit_size() as f64);
+        assert_eq!(filter.statistics().fill_ratio, ones as f64 / filter.bit_size() as f64);
     }
     assert_eq!(cases.len(), 6);
 }
@@ -160,9 +160,9 @@ fn hashes_at_the_ends_of_their_range() {
             let stream = stream((version, seed), functions, &[0; 15_625]);
             let empty = SparkBloom::from_bytes(&stream).unwrap().0;
             let longs = if version == Version::V1 { 12 } else { 16 };
-            let hashes: Vec<(i32, i32)> = ends.iter().flat_map(|h1| ends.map(|h2| (*h1, h2))).collect();
+            let hashes: Vec<Hash> = ends.iter().flat_map(|h1| ends.map(|h2| Hash(*h1, h2))).collect();
             let all = empty.clone();
-            for &(h1, h2) in &hashes {
+            for &Hash(h1, h2) in &hashes {
                 let mut expected = vec![0u64; 15_625];
                 let mut combined = i64::from(h1).wrapping_mul(i64::from(i32::MAX));
                 for i in 1..=functions as i32 {
@@ -177,16 +177,16 @@ fn hashes_at_the_ends_of_their_range() {
                 }
                 let expected: Vec<u8> = expected.iter().flat_map(|long| long.to_be_bytes()).collect();
                 let [one, batch] = [(); 2].map(|()| empty.clone());
-                assert!(one.insert_hash((h1, h2)));
+                assert!(one.insert(&Hash(h1, h2)));
                 assert!(one.to_bytes()[longs..] == expected, "{h1}, {h2}");
-                assert_eq!(batch.insert_hashes(&[(h1, h2); 70]), 1);
-                assert!(batch == one && one.contains_hash((h1, h2)));
+                assert_eq!(batch.insert_batch(&[Hash(h1, h2); 70]), 1);
+                assert!(batch == one && one.contains(&Hash(h1, h2)));
                 let mut found = [false; 70];
-                one.contains_hashes(&[(h1, h2); 70], &mut found);
+                one.contains_batch(&[Hash(h1, h2); 70], &mut found);
                 assert!(found == [true; 70]);
                 all.union_from(&one).unwrap();
             }
-            empty.insert_hashes(&hashes);
+            empty.insert_batch(&hashes);
             assert!(empty == all);
         }
     }
@@ -203,10 +203,10 @@ fn batches_of_large_filters_equal_single_calls() {
             let keys: Vec<i64> = (0..128).map(|i| number(i) as i64).collect();
             assert!(keys.iter().all(|key| single.insert(key)));
             let hashes: Vec<_> = keys.iter().map(|key| single.hash(key)).collect();
-            assert_eq!(alone.insert_hashes_mut(&hashes), 128);
+            assert_eq!(alone.exclusive().insert_batch(&hashes), 128);
             assert_eq!(single.insert_batch(&keys), 0);
             assert!(keys.iter().all(|key| alone.contains(key)));
-            assert!(alone.contains_each(&keys).iter().all(|&found| found));
+            assert!(found!(alone, &keys).iter().all(|&found| found));
             assert_eq!(alone.insert_batch(&keys), 0);
         }
     }
@@ -276,15 +276,18 @@ fn other_layouts_are_refused() {
         (builder().expected_keys(110), "V2, seed 0, 1024 bits, 6 hash functions"),
     ] {
         let other = other.build().unwrap();
-        assert!(!filter.is_compatible(&other) && !other.is_compatible(&filter) && filter != other);
+        assert!(filter.with(&other).is_err() && other.with(&filter).is_err() && filter != other);
         let message =
             format!("the other filter's layout differs: {layout} there, V2, seed 0, 1024 bits, 7 hash functions here");
         assert_eq!(filter.union_from(&other).unwrap_err().to_string(), message);
-        assert_eq!(filter.intersection_from(&other).unwrap_err().to_string(), message);
+        assert_eq!(
+            filter.exclusive().intersection_from(&other).unwrap_err().to_string(),
+            message
+        );
         assert!(filter == before);
     }
     // The bits of a layout are what is compared, not those that were asked for.
-    assert!(filter.is_compatible(&builder().bits(1024).build().unwrap()));
+    assert!(filter.with(&builder().bits(1024).build().unwrap()).is_ok());
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn assert_same<K: Key + SparkKey>(spark: &mut Jvm, layout: Layout, keys: usize, 
     .concat();
     let (made, ours) = spark.assert_same(&make, layout.build(), &keys);
     assert_eq!(
-        ours.fill_ratio(),
+        ours.statistics().fill_ratio,
         made.count as f64 / ours.bit_size() as f64,
         "{ours:?}"
     );

@@ -1,7 +1,7 @@
 //! `SplitBlockBank`: each column is its filter, bit for bit, and answers as it.
 
 use lanebloom::bank::columns;
-use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+use lanebloom_formats::{Hashed, SplitBlockBank, SplitBlockBloom};
 use lanebloom_tests::number;
 
 /// Filters with these numbers of blocks, each with a key in a few of its words.
@@ -10,7 +10,7 @@ fn filters(blocks: &[usize]) -> Vec<SplitBlockBloom> {
     for (i, &blocks) in (0..).zip(blocks) {
         let filter = SplitBlockBloom::with_bytes(32 * blocks).unwrap();
         for j in 0..(3 * blocks as u64).min(i + 1) {
-            filter.insert_hash(number(1000 * i + j));
+            filter.insert(&Hashed(number(1000 * i + j)));
         }
         filters.push(filter);
     }
@@ -27,13 +27,13 @@ fn hashes(filters: usize) -> Vec<u64> {
 fn answers_as(bank: &SplitBlockBank, filters: &[SplitBlockBloom]) {
     let hashes = hashes(filters.len());
     let mut batch = Vec::new();
-    bank.which_hashes(&hashes, |i, found| {
+    bank.which_batch(Hashed::slice(&hashes), |i, found| {
         assert_eq!(i, batch.len());
         batch.push(columns(found).collect::<Vec<_>>());
     });
     for (hash, batch) in hashes.iter().zip(batch) {
         let right: Vec<usize> = (0..filters.len())
-            .filter(|&i| filters[i].contains_hash(*hash))
+            .filter(|&i| filters[i].contains(&Hashed(*hash)))
             .collect();
         assert_eq!(batch, right);
     }
@@ -75,8 +75,8 @@ fn sizes_that_divide_fit() {
     let mut large = filters(&[12, 24, 3, 6]);
     let mut bank = SplitBlockBank::new(64, 6).unwrap();
     assert_eq!(bank.push_all(&large).unwrap(), [0, 1, 2, 3]);
-    large[0].fold(2).unwrap();
-    large[1].fold(4).unwrap();
+    large[0].exclusive().fold(2).unwrap();
+    large[1].exclusive().fold(4).unwrap();
     answers_as(&bank, &large);
     assert!(bank.to_filter(1).unwrap() == large[1]);
     for blocks in [4, 5, 9] {

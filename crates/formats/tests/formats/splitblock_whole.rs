@@ -1,8 +1,9 @@
 //! Operations on whole split-block filters: folds, sets of keys, and the verdict about the rate.
 
-use lanebloom_formats::SplitBlockBloom;
-use lanebloom_formats::splitblock::Column;
-use lanebloom_tests::number;
+use lanebloom::Membership;
+use lanebloom_formats::splitblock::{Column, Xxh64};
+use lanebloom_formats::{Bitmap, Hashed, SplitBlockBloom};
+use lanebloom_tests::{PLACES, answers_agree, number};
 use std::collections::HashSet;
 
 const RATES: [f64; 4] = [0.1, 0.01, 1e-3, 1e-6];
@@ -41,9 +42,64 @@ fn every_value_of_a_long_column_is_inserted() {
         let new = values.chunks(2).filter(|value| expected.insert(*value)).count();
         assert!(filter.insert_column(&column) == new && filter == expected);
         let mut found = vec![0; 3000_usize.div_ceil(64)];
-        filter.contains_column(&column, &mut found);
+        filter.contains_column(&column, Bitmap(&mut found));
         assert_eq!(found.iter().map(|word| word.count_ones()).sum::<u32>(), 3000);
     }
+}
+
+// ---- Inserts ----
+
+/// Without atomics, by keys and by hashes, with answers at every place and without.
+#[test]
+fn exclusive_inserts_are_single_calls_in_order() {
+    for (blocks, len) in [(1, 0), (1, 1), (3, 64), (200, 65), (200, 3000), (40_000, 3000)] {
+        // Every key twice: side by side, or far behind.
+        let half = numbers(7, len);
+        let keys = [&half[..], &half[len / 2..], &half[..len / 2]].concat();
+        let [single, mut by_keys, mut by_hashes] = [(); 3].map(|()| of(blocks, []));
+        let told: Vec<bool> = keys.iter().map(|key| single.insert(key)).collect();
+        let sum = told.iter().filter(|&&new| new).count();
+        let hashes: Vec<u64> = keys.iter().map(|key| single.hash(key)).collect();
+        assert_eq!(by_keys.exclusive().insert_batch(&keys), sum, "{blocks}, {len}");
+        assert_eq!(
+            by_hashes.exclusive().insert_batch(Hashed::slice(&hashes)),
+            sum,
+            "{blocks}, {len}"
+        );
+        let mut each = [(); PLACES].map(|()| of(blocks, []));
+        let sums = answers_agree(&told, len % 8, |place, out| {
+            each[place].exclusive().insert_batch_into(&keys, out)
+        });
+        assert_eq!(sums, [sum; PLACES], "{blocks}, {len}");
+        assert!(
+            each.iter()
+                .chain([&by_keys, &by_hashes])
+                .all(|filter| *filter == single)
+        );
+    }
+}
+
+/// For code that works with any filter, its results are those of its own methods.
+#[test]
+fn it_is_a_membership() {
+    fn insert_and_look_up(filter: &impl Membership<Hasher = Xxh64>, keys: &[u64]) -> (usize, Vec<bool>) {
+        let new = usize::from(filter.insert(&keys[0]).unwrap()) + filter.insert_batch(keys).unwrap();
+        let mut found = Vec::new();
+        filter.contains_batch(&[keys, &[1 << 40]].concat(), &mut found);
+        assert!(filter.contains(&keys[0]) && !filter.contains(&(1_u64 << 40)));
+        (new, found)
+    }
+    let filter = SplitBlockBloom::with_capacity(1000, 1e-6).unwrap();
+    assert_eq!(
+        insert_and_look_up(&filter, &[1, 2, 3]),
+        (3, vec![true, true, true, false])
+    );
+    let (now, rate) = (
+        Membership::statistics(&filter),
+        Membership::false_positive_rate(&filter),
+    );
+    assert_eq!((now, rate), (filter.statistics(), filter.false_positive_rate()));
+    assert_eq!(Membership::memory_bytes(&filter), filter.memory_bytes());
 }
 
 // ---- Folds ----
@@ -55,11 +111,11 @@ fn a_folded_filter_is_the_smaller_one_with_the_same_keys() {
         for (small, keys) in [(1, 4), (2, 150), (7, 300)] {
             let keys = numbers(factor as u64, keys);
             let (mut folded, built) = (of(small * factor, &keys), of(small, &keys));
-            folded.fold(factor).unwrap();
+            folded.exclusive().fold(factor).unwrap();
             assert!(folded == built, "{factor} to {small}");
             assert_eq!((folded.blocks(), folded.memory_bytes()), (small, 32 * small));
             assert_eq!(folded.to_parquet().unwrap(), built.to_parquet().unwrap());
-            assert_eq!(folded.contains_each(&keys), vec![true; keys.len()]);
+            assert_eq!(found!(folded, &keys), vec![true; keys.len()]);
             // It takes more keys.
             folded.insert_all(numbers(98, 100));
             built.insert_all(numbers(98, 100));
@@ -77,17 +133,17 @@ fn a_fold_keeps_the_promised_rate() {
         let mut filter_of_two_to_the_n = SplitBlockBloom::with_bytes(32 * blocks.next_power_of_two()).unwrap();
         let most = filter_of_two_to_the_n.expected_keys();
         for halved in 1..=3 {
-            filter_of_two_to_the_n.fold(2).unwrap();
+            filter_of_two_to_the_n.exclusive().fold(2).unwrap();
             assert_eq!(filter_of_two_to_the_n.expected_keys(), most >> halved);
             assert!((0.0097..=0.01).contains(&filter_of_two_to_the_n.false_positive_rate()));
         }
-        filter.fold(blocks).unwrap();
+        filter.exclusive().fold(blocks).unwrap();
         assert_eq!(filter.expected_keys(), keys / blocks);
         filter.insert_all(numbers(1, keys));
-        assert!(filter.is_overfull());
+        assert!(filter.statistics().is_overfull);
     }
     let mut one = SplitBlockBloom::with_capacity(0, 0.01).unwrap();
-    one.fold(1).unwrap();
+    one.exclusive().fold(1).unwrap();
     assert_eq!(one.expected_keys(), 1);
 }
 
@@ -98,35 +154,35 @@ fn a_fold_to_a_rate_goes_as_far_as_the_rate_allows() {
         let keys = numbers(5, keys);
         let filter = of(blocks, &keys);
         let mut folded = filter.clone();
-        let factor = folded.fold_to_rate(target).unwrap();
+        let factor = folded.exclusive().fold_to_rate(target).unwrap();
         let mut same = filter.clone();
-        same.fold(factor).unwrap();
-        let rate = folded.current_false_positive_rate();
+        same.exclusive().fold(factor).unwrap();
+        let rate = folded.statistics().false_positive_rate;
         assert!(factor > 1 && same == folded && rate <= target, "{factor}: {rate}");
-        assert_eq!(folded.contains_each(&keys), vec![true; keys.len()]);
+        assert_eq!(found!(folded, &keys), vec![true; keys.len()]);
         // The promise is the target, up to a key.
-        assert!(folded.false_positive_rate() <= target && !folded.is_overfull());
+        assert!(folded.false_positive_rate() <= target && !folded.statistics().is_overfull);
         assert!(folded.false_positive_rate_at(folded.expected_keys() + 1) > target);
         // It was the largest factor.
         for larger in factor + 1..=blocks {
             let mut more = filter.clone();
-            if more.fold(larger).is_ok() {
-                assert!(more.current_false_positive_rate() > target, "{larger}, not {factor}");
+            if more.exclusive().fold(larger).is_ok() {
+                assert!(more.statistics().false_positive_rate > target, "{larger}, not {factor}");
             }
         }
-        assert_eq!(folded.fold_to_rate(target), Ok(1));
+        assert_eq!(folded.exclusive().fold_to_rate(target), Ok(1));
         let mut full = of(blocks, &numbers(6, 60 * blocks));
         let expected = full.expected_keys();
-        assert_eq!(full.fold_to_rate(0.01), Ok(1));
+        assert_eq!(full.exclusive().fold_to_rate(0.01), Ok(1));
         assert_eq!((full.expected_keys(), full.blocks()), (expected, blocks));
         // An empty filter has every rate.
         let mut empty = of(blocks, []);
-        assert_eq!(empty.fold_to_rate(1e-9), Ok(blocks));
+        assert_eq!(empty.exclusive().fold_to_rate(1e-9), Ok(blocks));
         assert!(empty.blocks() == 1 && empty.is_empty() && empty.expected_keys() == 1);
         for wrong in [0.0, 1.0, -1.0, f64::NAN] {
             let before = full.clone();
             for error in [
-                full.fold_to_rate(wrong).unwrap_err(),
+                full.exclusive().fold_to_rate(wrong).unwrap_err(),
                 full.fold_as_parquet(wrong).unwrap_err(),
             ] {
                 assert!(error.to_string().ends_with("is not between 0 and 1, both excluded"));
@@ -145,7 +201,7 @@ fn a_fold_as_parquets_is_by_a_power_of_two_and_by_the_mean_fill() {
     for (target, factor) in [(1.1e-4, 8), (1.3e-4, 16), (0.007, 16), (0.008, 32)] {
         let (mut folded, mut same) = (filter.clone(), filter.clone());
         assert_eq!(folded.fold_as_parquet(target), Ok(factor), "{target}");
-        same.fold(factor).unwrap();
+        same.exclusive().fold(factor).unwrap();
         assert!(folded == same);
         assert!(folded.false_positive_rate() <= target);
         assert!(folded.false_positive_rate_at(folded.expected_keys() + 1) > target);
@@ -157,7 +213,7 @@ fn a_fold_as_parquets_is_by_a_power_of_two_and_by_the_mean_fill() {
     let uneven = SplitBlockBloom::from_bitset(&[[0xff; 32], [0; 32]].concat().repeat(2)).unwrap();
     let (mut as_parquet, mut honest) = (uneven.clone(), uneven);
     assert_eq!(as_parquet.fold_as_parquet(0.2), Ok(2));
-    assert_eq!(honest.fold_to_rate(0.2), Ok(1));
+    assert_eq!(honest.exclusive().fold_to_rate(0.2), Ok(1));
 }
 
 // ---- Sets ----
@@ -181,40 +237,45 @@ fn sets_answer_as_lookups_of_all_keys_would() {
         let (mut a, b, none) = (of(blocks, &ours), of(blocks, &theirs), of(blocks, []));
         let before = a.clone();
 
-        let subset = a.is_subset(&b).unwrap();
+        let subset = a.with(&b).unwrap().is_subset();
         assert_eq!(subset, ours.iter().all(|key| b.contains(key)));
         assert!(subset || !ours.is_subset(&theirs));
-        assert_eq!(a.is_subset(&a), Ok(true));
-        assert_eq!(none.is_subset(&a), Ok(true));
-        assert_eq!(a.is_subset(&none), Ok(ours.is_empty()));
+        assert!(a.with(&a).unwrap().is_subset());
+        assert!(none.with(&a).unwrap().is_subset());
+        assert_eq!(a.with(&none).unwrap().is_subset(), ours.is_empty());
 
         let union = a.clone();
         union.union_from(&b).unwrap();
-        let either = union.estimated_len();
-        let both = (a.estimated_len() + b.estimated_len()).saturating_sub(either);
+        let either = union.statistics().len;
+        let both = (a.statistics().len + b.statistics().len).saturating_sub(either);
         assert_eq!(
-            (a.estimated_union_len(&b), a.estimated_intersection_len(&b)),
-            (Ok(either), Ok(both))
+            (a.with(&b).unwrap().union_len(), a.with(&b).unwrap().intersection_len()),
+            (either, both)
         );
 
-        let disjoint = a.is_disjoint(&b).unwrap();
-        assert_eq!(b.is_disjoint(&a), Ok(disjoint));
+        let disjoint = a.with(&b).unwrap().is_disjoint();
+        assert_eq!(b.with(&a).unwrap().is_disjoint(), disjoint);
         assert!(!disjoint || ours.is_disjoint(&theirs));
         let shared = (0..2000_u64).find(|key| a.contains(key) && b.contains(key));
         assert!(!disjoint || shared.is_none(), "{shared:?}");
-        assert_eq!(a.is_disjoint(&a), Ok(ours.is_empty()));
-        assert_eq!(a.is_disjoint(&none), Ok(true));
+        assert_eq!(a.with(&a).unwrap().is_disjoint(), ours.is_empty());
+        assert!(a.with(&none).unwrap().is_disjoint());
         disjoint_seen += usize::from(disjoint && !ours.is_empty() && !theirs.is_empty());
 
-        let changed = a.intersection_from(&b).unwrap();
+        let changed = a.exclusive().intersection_from(&b).unwrap();
         assert_eq!(changed, a != before);
         assert!(!changed || !ours.is_subset(&theirs));
         for key in 0..400_u64 {
             assert_eq!(a.contains(&key), before.contains(&key) && b.contains(&key), "{key}");
         }
-        let rate = a.current_false_positive_rate();
-        assert!(rate <= f64::min(before.current_false_positive_rate(), b.current_false_positive_rate()));
-        assert_eq!(a.intersection_from(&b), Ok(false));
+        let rate = a.statistics().false_positive_rate;
+        assert!(
+            rate <= f64::min(
+                before.statistics().false_positive_rate,
+                b.statistics().false_positive_rate
+            )
+        );
+        assert_eq!(a.exclusive().intersection_from(&b), Ok(false));
     }
     assert!(disjoint_seen >= 12, "{disjoint_seen}");
 
@@ -228,15 +289,15 @@ fn sets_answer_as_lookups_of_all_keys_would() {
             let mut key = [0; 96];
             key[32 * block..][..32].fill(0xff);
             let block_only = SplitBlockBloom::from_bitset(&key).unwrap();
-            assert_eq!(block_only.is_disjoint(&gap), Ok(true));
+            assert!(block_only.with(&gap).unwrap().is_disjoint());
             bytes[32 * block + bit / 8] |= 1 << (bit % 8);
             let one_bit = SplitBlockBloom::from_bitset(&bytes).unwrap();
-            assert_eq!(block_only.is_disjoint(&one_bit), Ok(false));
+            assert!(!block_only.with(&one_bit).unwrap().is_disjoint());
             let mut lacks = [0xff; 96];
             lacks[32 * block + bit / 8] ^= 1 << (bit % 8);
             let lacks = SplitBlockBloom::from_bitset(&lacks).unwrap();
-            assert_eq!(block_only.is_subset(&lacks), Ok(false));
-            assert_eq!(lacks.is_subset(&block_only), Ok(false));
+            assert!(!block_only.with(&lacks).unwrap().is_subset());
+            assert!(!lacks.with(&block_only).unwrap().is_subset());
         }
     }
 }
@@ -245,12 +306,12 @@ fn sets_answer_as_lookups_of_all_keys_would() {
 #[test]
 fn the_number_of_keys_is_estimated_without_bias() {
     for blocks in [1, 2, 50] {
-        assert_eq!(of(blocks, []).estimated_len(), 0);
-        assert_eq!(of(blocks, &[7]).estimated_len(), 1);
+        assert_eq!(of(blocks, []).statistics().len, 0);
+        assert_eq!(of(blocks, &[7]).statistics().len, 1);
     }
     for (blocks, keys) in [(1, 20), (10, 240), (1000, 24_000), (1000, 96_000)] {
         let rounds = 40;
-        let estimates = (0..rounds).map(|seed| of(blocks, &numbers(seed, keys)).estimated_len());
+        let estimates = (0..rounds).map(|seed| of(blocks, &numbers(seed, keys)).statistics().len);
         let mean = estimates.sum::<usize>() as f64 / rounds as f64;
         // Five standard errors of the mean; far beyond the expected keys they are larger.
         let error = if keys > 30 * blocks { 1.0 } else { 0.3 };
@@ -263,18 +324,24 @@ fn the_number_of_keys_is_estimated_without_bias() {
     // The keys that leave half a bit unset: 31.5 ln 512 = 196.5, and 319.5 ln 5120 = 2728.7.
     for (bytes, keys) in [(32, 197), (320, 2729)] {
         let full = SplitBlockBloom::from_bitset(&vec![0xff; bytes]).unwrap();
-        assert_eq!((full.estimated_len(), full.current_false_positive_rate()), (keys, 1.0));
+        assert_eq!(
+            (full.statistics().len, full.statistics().false_positive_rate),
+            (keys, 1.0)
+        );
     }
     // At 1%, an intersection has a standard error of at most 0.5 * sqrt(n); here four.
     let (n, common) = (20_000, 10_000);
     let keys = numbers(1, 2 * n - common);
     let filter = |keys| {
         let filter = SplitBlockBloom::with_capacity(n, 0.01).unwrap();
-        filter.insert_hashes(keys);
+        filter.insert_batch(Hashed::slice(keys));
         filter
     };
-    let both = filter(&keys[..n]).estimated_intersection_len(&filter(&keys[n - common..]));
-    assert!(both.unwrap().abs_diff(common) as f64 <= 2.0 * (n as f64).sqrt());
+    let both = filter(&keys[..n])
+        .with(&filter(&keys[n - common..]))
+        .unwrap()
+        .intersection_len();
+    assert!(both.abs_diff(common) as f64 <= 2.0 * (n as f64).sqrt());
 }
 
 // ---- The verdict ----
@@ -282,16 +349,18 @@ fn the_number_of_keys_is_estimated_without_bias() {
 #[test]
 fn a_filter_is_overfull_when_its_rate_is_above_the_promise() {
     let filter = full(1, 20_000, 0.01);
-    assert!(!filter.is_overfull());
+    assert!(!filter.statistics().is_overfull);
     filter.insert_all(numbers(2, 1000));
-    assert!(filter.is_overfull());
+    assert!(filter.statistics().is_overfull);
     // Keys that fall into few blocks raise the rate, though they are few.
     let filter = SplitBlockBloom::with_capacity(10_000, 0.01).unwrap();
-    filter.insert_hashes(&numbers(1, 5000).iter().map(|hash| hash >> 5).collect::<Vec<_>>());
-    assert!(filter.is_overfull());
+    filter.insert_batch(Hashed::slice(
+        &numbers(1, 5000).iter().map(|hash| hash >> 5).collect::<Vec<_>>(),
+    ));
+    assert!(filter.statistics().is_overfull);
     // A filter that was read promises 1%.
     let read = |keys| SplitBlockBloom::from_bitset(&of(1000, &numbers(1, keys)).to_bitset()).unwrap();
-    assert!(!read(24_000).is_overfull() && read(26_000).is_overfull());
+    assert!(!read(24_000).statistics().is_overfull && read(26_000).statistics().is_overfull);
 }
 
 /// Each zero brings the other one, of its type; other keys bring none.
