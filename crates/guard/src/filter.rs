@@ -1,8 +1,11 @@
 //! The filters that a guard can serve from.
 
-use lanebloom::traits::{Engine, Insert};
-use lanebloom::{BuildError, Filter, Funnel, InsertError, KeyHasher, Statistics};
+use lanebloom::{Answers, Bitmap, BuildError, Filter, Funnel, InsertError, KeyHasher, Membership, Statistics};
 use std::time::Duration;
+
+/// The keys of a batch that are looked up and counted at a time, a multiple of 64. Their bitmap
+/// takes 128 bytes of the stack.
+pub(crate) const CHUNK: usize = 1024;
 
 /// A filter that a [`CacheGuard`](crate::CacheGuard) can serve from.
 ///
@@ -10,9 +13,57 @@ use std::time::Duration;
 /// memory. With the feature `formats`, `GuavaBloom` of `lanebloom-formats` does too. With the
 /// feature `redis`, `Shared` of `lanebloom-redis` does.
 ///
-/// You can implement it for your own type that wraps a filter. Your type must then keep the guard's
-/// promise: if an insert of a key happens before a lookup of the key, the lookup returns `true`,
-/// unless the insert returned `false`.
+/// # Filters of your own
+///
+/// You can implement it for your own type. Your type must keep the guard's promise: if an insert of
+/// a key happens before a lookup of the key, the lookup returns `true`, unless the insert returned
+/// `false`.
+///
+/// Five methods are required. The defaults of the others fit a filter of one process. A type that
+/// wraps any [`GuardFilter`] passes these on as well, and one that wraps a [`Filter`] the batches,
+/// which are faster than single calls.
+///
+/// ```
+/// use lanebloom_guard::lanebloom::{ConcurrentBloom, Funnel, Statistics};
+/// use lanebloom_guard::{CacheGuard, GuardFilter};
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+///
+/// /// Counts the keys that it looks up. Batches take the default, which looks up
+/// /// one key after another.
+/// struct Counted {
+///     keys: ConcurrentBloom,
+///     lookups: AtomicU64,
+/// }
+///
+/// impl GuardFilter for Counted {
+///     fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+///         self.lookups.fetch_add(1, Relaxed);
+///         self.keys.contains(key)
+///     }
+///     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+///         GuardFilter::insert(&self.keys, key)
+///     }
+///     fn statistics(&self) -> Statistics {
+///         self.keys.statistics()
+///     }
+///     fn false_positive_rate(&self) -> f64 {
+///         self.keys.false_positive_rate()
+///     }
+///     fn memory_bytes(&self) -> usize {
+///         self.keys.memory_bytes()
+///     }
+/// }
+///
+/// let keys = ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// let counted = Counted { keys, lookups: AtomicU64::new(0) };
+/// let guard = CacheGuard::<str, _>::new(counted);
+/// guard.insert_batch(&["ann", "bob"]);
+/// let mut admitted = Vec::new();
+/// guard.check_batch(&["eve", "bob", "ann"], |i, _| admitted.push(i));
+/// assert_eq!(admitted, [1, 2]);
+/// assert_eq!(guard.filter().lookups.load(Relaxed), 3);
+/// # Ok::<(), lanebloom_guard::lanebloom::BuildError>(())
+/// ```
 ///
 /// # Examples
 ///
@@ -37,15 +88,25 @@ pub trait GuardFilter: Send + Sync + 'static {
     /// Whether the filter may hold the key.
     fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool;
 
-    /// [`contains`](Self::contains) of many keys: bit `i % 64` of word `i / 64` for key `i`. `out`
-    /// has a word for every 64 keys. The bits after the last key become 0.
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]);
+    /// [`contains`](Self::contains) of many keys, as bits. Panics if `out` has room for more or
+    /// fewer keys. By default, it looks up one key after another.
+    fn contains_batch<K: Funnel>(&self, keys: &[K], mut out: Bitmap<'_>) {
+        out.place(keys.len());
+        for (keys, word) in keys.chunks(64).zip(out.0) {
+            let bit = |word, key| word << 1 | u64::from(self.contains(key));
+            *word = keys.iter().rev().fold(0, bit);
+        }
+    }
 
     /// Inserts a key. Returns whether the filter now holds the key: `false` if it has no room.
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool;
 
-    /// Inserts the keys for which the filter has room. Returns whether it now holds all of them.
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool;
+    /// Inserts the keys for which the filter has room. Returns whether it now holds all of them. By
+    /// default, it inserts one key after another.
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+        // Not `all`, which would end at the first refused key.
+        keys.iter().filter(|key| !self.insert(*key)).count() == 0
+    }
 
     /// Fill, number of keys and false-positive rate now, as [`Filter::statistics`]: one pass over
     /// the whole filter.
@@ -118,76 +179,91 @@ pub trait GuardFilter: Send + Sync + 'static {
 }
 
 /// Sets the bits of this many keys.
-pub(crate) fn admit_all(keys: usize, out: &mut [u64]) {
-    for (i, word) in out.iter_mut().enumerate() {
+pub(crate) fn admit_all(keys: usize, mut out: Bitmap<'_>) {
+    out.place(keys);
+    for (i, word) in out.0.iter_mut().enumerate() {
         *word = u64::MAX >> (64 - (keys - 64 * i).min(64));
     }
 }
 
-/// Forwards the calls that all filters share to the type's own, which have the same names.
-macro_rules! forward {
-    ($filter:ty) => {
-        #[inline]
-        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            <$filter>::contains(self, key)
-        }
-        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-            <$filter>::contains_batch_bitmap(self, keys, out);
-        }
-        fn statistics(&self) -> Statistics {
-            <$filter>::statistics(self)
-        }
-        fn false_positive_rate(&self) -> f64 {
-            <$filter>::false_positive_rate(self)
-        }
-        fn memory_bytes(&self) -> usize {
-            <$filter>::memory_bytes(self)
-        }
-    };
-    ($filter:ty, which takes every key) => {
-        forward! { $filter }
-
-        #[inline]
-        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            <$filter>::insert(self, key);
-            true
-        }
-        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-            <$filter>::insert_batch(self, keys);
-            true
-        }
-    };
-}
-
 impl<E, S> GuardFilter for Filter<E, S>
 where
-    E: Engine + Insert + Send + Sync + 'static,
-    S: KeyHasher + Send + Sync + 'static,
+    Filter<E, S>: Membership<Hasher = S> + Send + Sync + 'static,
+    S: KeyHasher,
 {
-    forward! { Filter<E, S> }
+    #[inline]
+    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        Membership::contains(self, key)
+    }
+
+    fn contains_batch<K: Funnel>(&self, keys: &[K], out: Bitmap<'_>) {
+        Membership::contains_batch(self, keys, out);
+    }
 
     /// If the filter refuses a key although it has room, it holds the largest number of copies of
     /// this key. (A lookup proves less: it may find another key, which may be removed later.)
     #[inline]
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        let refused: Option<InsertError> = Insert::insert(self, key).err().map(Into::into);
+        let refused: Option<InsertError> = Membership::insert(self, key).err();
         !refused.is_some_and(|refused| refused.is_full())
     }
 
     /// The filter's batch ends at the first refused key. This inserts the rest one by one.
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        let inserted = match Insert::insert_batch(self, keys) {
+        let inserted = match Membership::insert_batch(self, keys) {
             Ok(_) => keys.len(),
-            Err(refused) => refused.into().inserted(),
+            Err(refused) => refused.inserted(),
         };
         let refused = keys[inserted..].iter().filter(|key| !GuardFilter::insert(self, *key));
         refused.count() == 0
+    }
+
+    fn statistics(&self) -> Statistics {
+        Membership::statistics(self)
+    }
+
+    fn false_positive_rate(&self) -> f64 {
+        Membership::false_positive_rate(self)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        Membership::memory_bytes(self)
     }
 }
 
 #[cfg(feature = "formats")]
 impl GuardFilter for lanebloom_formats::GuavaBloom {
-    forward! { Self, which takes every key }
+    #[inline]
+    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.contains(key)
+    }
+
+    fn contains_batch<K: Funnel>(&self, keys: &[K], out: Bitmap<'_>) {
+        self.contains_batch(keys, out);
+    }
+
+    #[inline]
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.insert(key);
+        true
+    }
+
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+        self.insert_batch(keys);
+        true
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.statistics()
+    }
+
+    fn false_positive_rate(&self) -> f64 {
+        self.false_positive_rate()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes()
+    }
 }
 
 /// Reads and writes the local copy. While the copy may lack keys, every key may be in the set.
@@ -200,10 +276,10 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
         F::contains(self, key) || self.can_lack_keys() && (self.may_lack_keys() || F::contains(self, key))
     }
 
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+    fn contains_batch<K: Funnel>(&self, keys: &[K], out: Bitmap<'_>) {
         // Before the lookup, for the same reason.
         let is_open = self.may_lack_keys();
-        F::contains_batch_bitmap(self, keys, out);
+        F::contains_batch(self, keys, Bitmap(out.0));
         if is_open {
             admit_all(keys.len(), out);
         }
@@ -254,7 +330,37 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
 /// The generations of a `SharedSet` in this process.
 #[cfg(feature = "redis")]
 impl<S: KeyHasher + Send + Sync + 'static> GuardFilter for lanebloom_redis::LocalSet<S> {
-    forward! { Self, which takes every key }
+    #[inline]
+    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.contains(key)
+    }
+
+    fn contains_batch<K: Funnel>(&self, keys: &[K], out: Bitmap<'_>) {
+        self.contains_batch(keys, out);
+    }
+
+    #[inline]
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.insert(key);
+        true
+    }
+
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+        self.insert_batch(keys);
+        true
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.statistics()
+    }
+
+    fn false_positive_rate(&self) -> f64 {
+        self.false_positive_rate()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes()
+    }
 
     /// All processes have the set's size, which no cache chooses: the set is rebuilt once
     /// [outgrown](lanebloom_redis::LocalSet::is_outgrown).

@@ -50,12 +50,12 @@
 //! insert returns nothing: its caller has nothing to do.
 
 use crate::as_key::AsKey;
-use crate::filter::{GuardFilter, admit_all};
+use crate::filter::{CHUNK, GuardFilter, admit_all};
 use crate::on_drop::{InsertKey, InsertOnDrop};
 use crate::stats::{Admission, GuardCounts, GuardStats};
 use equivalent::Equivalent;
 use lanebloom::internal::{AtomicU64, Swap};
-use lanebloom::{BuildError, ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
+use lanebloom::{Bitmap, BuildError, ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
 use std::any::type_name;
 use std::borrow::Borrow;
 use std::fmt;
@@ -170,10 +170,6 @@ pub struct CacheGuard<K: Funnel + ?Sized, F = ConcurrentBloom<SipHash13>> {
     keys: PhantomData<fn() -> *const K>,
 }
 
-/// The keys of a batch that are looked up and counted at a time, a multiple of 64. Their bitmap
-/// takes 128 bytes of the stack.
-pub(crate) const CHUNK: usize = 1024;
-
 /// The filters that a reader or an inserter uses.
 pub(crate) struct FilterPair<F> {
     pub(crate) serving: ServedFilter<F>,
@@ -248,9 +244,9 @@ impl<F: GuardFilter> ServedFilter<F> {
         self.filter.contains(key) || is_open
     }
 
-    fn admit_batch<K: Funnel>(&self, keys: &[K], admitted: &mut [u64]) {
+    fn admit_batch<K: Funnel>(&self, keys: &[K], admitted: Bitmap<'_>) {
         let is_open = self.gaps() != 0;
-        self.filter.contains_batch_bitmap(keys, admitted);
+        self.filter.contains_batch(keys, Bitmap(admitted.0));
         if is_open {
             admit_all(keys.len(), admitted);
         }
@@ -584,7 +580,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
             let mut bitmap = [0; CHUNK / 64];
             let bitmap = &mut bitmap[..keys.len().div_ceil(64)];
             // Releases the pair before `each` runs: see "The drop of a filter".
-            self.filters.load().serving.admit_batch(keys, bitmap);
+            self.filters.load().serving.admit_batch(keys, Bitmap(bitmap));
             let admitted = bitmap.iter().map(|word| word.count_ones() as usize).sum();
             self.counts.add_checks(admitted, keys.len() - admitted);
             for (j, word) in bitmap.iter_mut().enumerate() {
@@ -679,7 +675,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
     /// guard.insert("ann");
-    /// assert_eq!(guard.filter().estimated_len(), 1);
+    /// assert_eq!(guard.filter().statistics().len, 1);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

@@ -1,10 +1,10 @@
 //! [`Layered`]: a filter that does not change, of the keys of a rebuild, and a small one of the
 //! keys that came since.
 
+use crate::filter::CHUNK;
 use crate::filter::{GuardFilter, admit_all};
-use crate::guard::CHUNK;
 use lanebloom::internal::OnceBox;
-use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13, StaticFilter, Statistics};
+use lanebloom::{Answers, Bitmap, BuildError, ConcurrentBloom, Funnel, Hashed, SipHash13, StaticFilter, Statistics};
 #[cfg(lanebloom_loom)]
 use loom::sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -136,19 +136,20 @@ impl GuardFilter for Layered {
             return true;
         };
         let hash = self.added.hash(key);
-        base.contains_hash(hash) || self.added.contains_hash(hash)
+        base.contains(&Hashed(hash)) || self.added.contains(&Hashed(hash))
     }
 
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+    fn contains_batch<K: Funnel>(&self, keys: &[K], mut out: Bitmap<'_>) {
         let Some(base) = self.base.get() else {
             return admit_all(keys.len(), out);
         };
+        out.place(keys.len());
         let (mut hashes, mut added) = ([0; CHUNK], [0; CHUNK / 64]);
-        for (keys, out) in keys.chunks(CHUNK).zip(out.chunks_mut(CHUNK / 64)) {
+        for (keys, out) in keys.chunks(CHUNK).zip(out.0.chunks_mut(CHUNK / 64)) {
             let (hashes, added) = (&mut hashes[..keys.len()], &mut added[..out.len()]);
             self.added.hash_batch(keys, hashes);
-            base.contains_hashes_bitmap(hashes, out);
-            self.added.contains_hashes_bitmap(hashes, added);
+            base.contains_batch(Hashed::slice(hashes), Bitmap(out));
+            self.added.contains_batch(Hashed::slice(hashes), Bitmap(added));
             out.iter_mut().zip(added).for_each(|(out, added)| *out |= *added);
         }
     }
@@ -157,7 +158,7 @@ impl GuardFilter for Layered {
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         let hash = self.added.hash(key);
         self.collect(&[hash]).unwrap_or_else(|| {
-            self.added.insert_hash(hash);
+            self.added.insert(&Hashed(hash));
             true
         })
     }
@@ -169,7 +170,7 @@ impl GuardFilter for Layered {
             let hashes = &mut hashes[..keys.len()];
             self.added.hash_batch(keys, hashes);
             has_room &= self.collect(hashes).unwrap_or_else(|| {
-                self.added.insert_hashes(hashes);
+                self.added.insert_batch(Hashed::slice(hashes));
                 true
             });
         }
@@ -216,7 +217,7 @@ impl GuardFilter for Layered {
         let base = builder
             .fingerprint_bits(self.bits)
             .cells_per_key(4)
-            .build_from_hashes(&hashes)
+            .build_from_batch(Hashed::slice(&hashes))
             .inspect_err(|_| *self.collected() = Some(hashes))?;
         // Only the thread that took the hashes comes here.
         let bytes = size_of::<StaticFilter<SipHash13>>();

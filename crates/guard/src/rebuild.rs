@@ -2,8 +2,9 @@
 
 use crate::as_key::AsKey;
 use crate::error::{RebuildError, RebuildErrorKind};
+use crate::filter::CHUNK;
 use crate::filter::GuardFilter;
-use crate::guard::{CHUNK, CacheGuard, FilterPair, ServedFilter, debug_assert_borrowed_form, keyed_filter};
+use crate::guard::{CacheGuard, FilterPair, ServedFilter, debug_assert_borrowed_form, keyed_filter};
 use lanebloom::internal::AtomicU64;
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13};
 use std::fmt;
@@ -191,7 +192,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
     /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
     /// rebuild.insert_all(0..600);
-    /// assert!(rebuild.filter().estimated_len().abs_diff(600) < 60);
+    /// assert!(rebuild.filter().statistics().len.abs_diff(600) < 60);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -305,12 +306,6 @@ mod tests {
         }
         fn insert<K: Funnel + ?Sized>(&self, _: &K) -> bool {
             unreachable!("nothing is inserted")
-        }
-        fn insert_batch<K: Funnel>(&self, _: &[K]) -> bool {
-            unreachable!("nothing is inserted")
-        }
-        fn contains_batch_bitmap<K: Funnel>(&self, _: &[K], _: &mut [u64]) {
-            unreachable!("no batch is looked up")
         }
         fn statistics(&self) -> lanebloom::Statistics {
             unreachable!("not called")

@@ -2,12 +2,13 @@
 //! strangers make; code that is cancelled.
 
 use lanebloom::{
-    ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Funnel, ScalableBloom, Sink, TombstoneBloom,
-    WindowedBloom,
+    Bitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Funnel, ScalableBloom, Sink, Statistics,
+    TombstoneBloom, WindowedBloom,
 };
-use lanebloom_guard::{CacheGuard, GuardFilter};
+use lanebloom_guard::{CacheGuard, GuardFilter, Layered};
 use std::borrow::{Borrow, Cow};
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,6 +23,85 @@ fn guard() -> CacheGuard<u32> {
 
 /// About the 64 keys of a word of the bitmap, and about the chunks of 1024.
 const LENGTHS: [u32; 13] = [0, 1, 2, 63, 64, 65, 128, 1023, 1024, 1025, 2047, 2048, 3000];
+
+/// A filter with the required methods alone. It refuses the keys above 2500.
+struct Least(ConcurrentBloom);
+
+impl GuardFilter for Least {
+    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.0.contains(key)
+    }
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        let is_refused = (2501..3000u32).any(|refused| self.0.hash(key) == self.0.hash(&refused));
+        !is_refused && GuardFilter::insert(&self.0, key)
+    }
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+    fn false_positive_rate(&self) -> f64 {
+        self.0.false_positive_rate()
+    }
+    fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
+    }
+}
+
+/// The batches of a filter are its single calls, and a place of another length is an error.
+fn batches_are_single_calls(filter: &impl GuardFilter, name: &str) {
+    for len in LENGTHS {
+        let keys: Vec<u32> = (0..len).collect();
+        let mut found = vec![u64::MAX; keys.len().div_ceil(64)];
+        filter.contains_batch(&keys, Bitmap(&mut found));
+        let mut expected = vec![0; found.len()];
+        for (i, key) in keys.iter().enumerate() {
+            expected[i / 64] |= u64::from(filter.contains(key)) << (i % 64);
+        }
+        assert_eq!(found, expected, "{name}, {len} keys");
+        let words = found.len();
+        for (places, mut out) in [words + 1, words.wrapping_sub(1)]
+            .into_iter()
+            .filter(|places| *places <= 1000)
+            .map(|places| (places, vec![0; places]))
+        {
+            let lookup = || filter.contains_batch(&keys, Bitmap(&mut out));
+            let panic = catch_unwind(AssertUnwindSafe(lookup)).expect_err(name);
+            assert_eq!(
+                *panic.downcast::<String>().unwrap(),
+                format!("a bitmap of {len} keys needs {words} words, but `out` has {places}"),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn batches_of_every_filter_are_its_single_calls() {
+    let keys: Vec<u32> = (0..3000).step_by(3).collect();
+    let least = Least(ConcurrentBloom::with_capacity(1000, 0.2).unwrap());
+    assert!(GuardFilter::insert_batch(&least, &keys[..800]));
+    // The keys after a refused one are inserted as well.
+    assert!(!GuardFilter::insert_batch(&least, &[2502, 7_000u32]));
+    assert!(least.contains(&7_000u32) && GuardFilter::statistics(&least).len > 700);
+    batches_are_single_calls(&least, "the required methods");
+
+    let bloom = ConcurrentBloom::with_capacity(1000, 0.2).unwrap();
+    assert!(GuardFilter::insert_batch(&bloom, &keys));
+    batches_are_single_calls(&bloom, "a filter");
+
+    let layered = Layered::new(1000, 0.2).unwrap();
+    assert!(layered.insert_batch(&keys[..500]));
+    batches_are_single_calls(&layered, "collects");
+    layered.complete().unwrap();
+    assert!(layered.insert_batch(&keys[500..]) && layered.contains(&2997u32));
+    batches_are_single_calls(&layered, "layered");
+
+    #[cfg(feature = "formats")]
+    {
+        let guava = lanebloom_guard::lanebloom_formats::GuavaBloom::with_capacity(1000, 0.2).unwrap();
+        assert!(GuardFilter::insert_batch(&guava, &keys));
+        batches_are_single_calls(&guava, "Guava's");
+    }
+}
 
 #[test]
 fn a_batch_is_admitted_as_its_keys_are_one_by_one() {

@@ -1,6 +1,7 @@
 //! `Layered`: what it holds before, in and after a rebuild; its memory and its rate. `threads.rs`
 //! and `stress.rs` have it among threads.
 
+use lanebloom_guard::lanebloom::Bitmap;
 use lanebloom_guard::{CacheGuard, GuardFilter, Layered};
 
 fn layered(rate: f64) -> Layered {
@@ -9,7 +10,7 @@ fn layered(rate: f64) -> Layered {
 
 fn bitmap(guard: &CacheGuard<u64, Layered>, keys: &[u64]) -> Vec<bool> {
     let mut words = vec![0; keys.len().div_ceil(64)];
-    guard.filter().contains_batch_bitmap(keys, &mut words);
+    guard.filter().contains_batch(keys, Bitmap(&mut words));
     (0..keys.len()).map(|i| words[i / 64] >> (i % 64) & 1 == 1).collect()
 }
 

@@ -190,6 +190,7 @@
 #![doc(html_root_url = "https://docs.rs/lanebloom-redis/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod answers;
 mod bitmap;
 mod connection;
 mod error;

@@ -3,11 +3,12 @@
 //! sends only the chunks that changed.
 
 use crate::RedisBitmap;
+use crate::answers::flagged;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, Kind, Report};
 use crate::layout::MAX_BITS;
-use lanebloom::internal::{AccessPlan, acquire_if, assert_same_length};
-use lanebloom::{ConcurrentBitmap, Funnel};
+use lanebloom::internal::{AccessPlan, acquire_if};
+use lanebloom::{Answers, ConcurrentBitmap, Funnel};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
 use std::{fmt, iter};
@@ -115,12 +116,12 @@ impl LocalBitmap {
         found
     }
 
-    /// Writes whether each key may be in the copy to the same place of `out`. If the copy is larger
-    /// than the caches, the lines of many keys are fetched ahead, all at once.
+    /// Passes on whether each key may be in the copy. [`Answers`] has the places for `out`. If the
+    /// copy is larger than the caches, the lines of many keys are fetched ahead, all at once.
     ///
     /// # Panics
     ///
-    /// If the lengths differ.
+    /// If `out` has room for more or fewer keys.
     ///
     /// # Examples
     ///
@@ -137,8 +138,11 @@ impl LocalBitmap {
     /// assert_eq!(found, [false, true]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
+    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: impl Answers) {
+        flagged(keys.len(), out, |out| self.look_up_batch(keys, out));
+    }
+
+    fn look_up_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         let Some(first) = self.all_bits().next() else {
             return out.fill(false);
         };

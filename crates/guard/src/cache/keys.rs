@@ -1,7 +1,7 @@
 //! Passes keys from a source to a new filter: keys come in one by one and go out in batches.
 
 use crate::error::{BoxError, RebuildError};
-use crate::guard::CHUNK;
+use crate::filter::CHUNK;
 use std::fmt;
 
 /// Takes all keys of the store during a [rebuild](crate#rebuilds). The source inserts each key as

@@ -5,7 +5,7 @@ use crate::cache::entries::{Key, Value};
 use crate::error::BoxError;
 use crate::filter::GuardFilter;
 use lanebloom::codec::{remove_file, replace_file};
-use lanebloom::traits::{Engine, Stored};
+use lanebloom::internal::traits::Encode;
 use lanebloom::{Filter, KeyHasher, SipHash13};
 use std::any::type_name;
 use std::fmt;
@@ -27,9 +27,10 @@ const FIELDS: usize = 48;
 const LONGEST_KEY_TYPE: usize = 1000;
 
 /// Saved filters under SipHash.
-impl<K: Key + ?Sized, V: Value, E: Engine> Cache<K, V, Filter<E, SipHash13>>
+#[allow(private_bounds, reason = "every filter that can be saved")]
+impl<K: Key + ?Sized, V: Value, E: Encode> Cache<K, V, Filter<E, SipHash13>>
 where
-    Filter<E, SipHash13>: GuardFilter + Stored<Hasher = SipHash13>,
+    Filter<E, SipHash13>: GuardFilter,
 {
     /// Writes the filter to a file, for [`restore`](Self::restore) after a restart. Call it at
     /// shutdown, after the last write to the store: the file does not learn of keys that are
@@ -105,7 +106,7 @@ where
             #[cfg(unix)]
             file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
             file.write_all(&header)?;
-            filter.write_to(file)
+            filter.snapshot().write_to(file)
         })?;
         Ok(true)
     }
@@ -162,7 +163,7 @@ where
         }
         // A damaged length must not cause a larger allocation than the file can fill.
         let limit = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(2);
-        let filter: Filter<E, SipHash13> = Stored::read_from_with(file, limit, header.secret).map_err(invalid)?;
+        let filter: Filter<E, SipHash13> = Filter::read_from_with(file, limit, header.secret).map_err(invalid)?;
         let (in_filter, capacity) = (filter.statistics().len, filter.expected_keys());
         let rebuild = self.0.guard.rebuild(filter).map_err(io::Error::other)?;
         // Partner: the fences of `CacheGuard::insert` and of the rebuild's beginning. A key that

@@ -33,17 +33,8 @@ impl GuardFilter for Set {
     fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         self.may_lack_keys() || self.0.0.contains(key)
     }
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        out.fill(0);
-        for (i, key) in keys.iter().enumerate() {
-            out[i / 64] |= u64::from(GuardFilter::contains(self, key)) << (i % 64);
-        }
-    }
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         GuardFilter::insert(&self.0.0, key)
-    }
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        GuardFilter::insert_batch(&self.0.0, keys)
     }
     fn statistics(&self) -> Statistics {
         self.0.0.statistics()

@@ -33,14 +33,8 @@ impl GuardFilter for Claims {
     fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         self.keys.contains(key)
     }
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.keys.contains_batch_bitmap(keys, out);
-    }
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         GuardFilter::insert(&self.keys, key)
-    }
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        GuardFilter::insert_batch(&self.keys, keys)
     }
     fn statistics(&self) -> Statistics {
         (self.figures)();

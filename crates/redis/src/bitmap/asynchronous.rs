@@ -7,7 +7,7 @@ use crate::RedisBitmap;
 use crate::connection::Async;
 use crate::error::BitmapError;
 use crate::local_bitmap::{LocalBitmap, Refreshed};
-use lanebloom::Funnel;
+use lanebloom::{Answers, Funnel};
 use redis::aio::ConnectionLike;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use std::time::Duration;
 /// let (keys, mut flags) = (["bob", "cid"], [false; 2]);
 /// seen.contains_batch_async(connection, &keys, &mut flags).await?;
 /// assert_eq!(flags, [true, false]);
-/// seen.insert_batch_flagged_async(connection, &keys, &mut flags).await?;
+/// seen.insert_batch_into_async(connection, &keys, &mut flags).await?;
 /// assert_eq!(flags, [false, true]);
 /// assert!(copy.refresh_async(connection).await?.changed && copy.contains("cid"));
 ///
@@ -77,7 +77,7 @@ impl RedisBitmap {
         &self,
         connection: &mut (impl ConnectionLike + Send),
         keys: &[impl Funnel],
-        out: &mut [bool],
+        out: impl Answers,
     ) -> Result<(), BitmapError> {
         let found = self.work(&mut Async(connection), Work::Test, keys, out).await;
         found.map(|_| ())
@@ -89,16 +89,15 @@ impl RedisBitmap {
         connection: &mut (impl ConnectionLike + Send),
         keys: &[impl Funnel],
     ) -> Result<usize, BitmapError> {
-        self.insert_batch_flagged_async(connection, keys, &mut vec![false; keys.len()])
-            .await
+        self.insert_batch_into_async(connection, keys, ()).await
     }
 
-    /// [`insert_batch_flagged`](Self::insert_batch_flagged).
-    pub async fn insert_batch_flagged_async(
+    /// [`insert_batch_into`](Self::insert_batch_into).
+    pub async fn insert_batch_into_async(
         &self,
         connection: &mut (impl ConnectionLike + Send),
         keys: &[impl Funnel],
-        changed: &mut [bool],
+        changed: impl Answers,
     ) -> Result<usize, BitmapError> {
         self.work(&mut Async(connection), Work::Set, keys, changed).await
     }
@@ -107,7 +106,7 @@ impl RedisBitmap {
     pub async fn contains_pairs_async(
         connection: &mut (impl ConnectionLike + Send),
         pairs: &[(&Self, impl Funnel)],
-        out: &mut [bool],
+        out: impl Answers,
     ) -> Result<(), BitmapError> {
         let found = work_on(&mut Async(connection), Work::Test, each(pairs), out).await;
         found.map(|_| ())
@@ -117,7 +116,7 @@ impl RedisBitmap {
     pub async fn insert_pairs_async(
         connection: &mut (impl ConnectionLike + Send),
         pairs: &[(&Self, impl Funnel)],
-        changed: &mut [bool],
+        changed: impl Answers,
     ) -> Result<usize, BitmapError> {
         work_on(&mut Async(connection), Work::Set, each(pairs), changed).await
     }

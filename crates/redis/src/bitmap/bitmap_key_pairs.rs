@@ -5,7 +5,7 @@ use super::calls::work_on;
 use crate::RedisBitmap;
 use crate::connection::{Blocking, now};
 use crate::error::BitmapError;
-use lanebloom::Funnel;
+use lanebloom::{Answers, Funnel};
 use redis::ConnectionLike;
 
 /// Pairs of a filter and a key, as for a filter per user and day.
@@ -14,12 +14,12 @@ use redis::ConnectionLike;
 /// for a script that the server does not know yet, or for a configuration that is to be written.
 /// The server works on one pair after another; other clients may come between.
 impl RedisBitmap {
-    /// Writes whether the key of each pair may be in the filter of the pair to the same place of
-    /// `out`.
+    /// Passes on whether the key of each pair may be in the filter of the pair, as
+    /// [`contains_batch`](Self::contains_batch) does.
     ///
     /// # Panics
     ///
-    /// If the lengths differ.
+    /// If `out` has room for more or fewer pairs.
     ///
     /// # Examples
     ///
@@ -41,17 +41,18 @@ impl RedisBitmap {
     pub fn contains_pairs<K: Funnel>(
         connection: &mut dyn ConnectionLike,
         pairs: &[(&Self, K)],
-        out: &mut [bool],
+        out: impl Answers,
     ) -> Result<(), BitmapError> {
         now(work_on(&mut Blocking(connection), Work::Test, each(pairs), out)).map(|_| ())
     }
 
-    /// Inserts the key of each pair into the filter of the pair, in order. Writes whether it
-    /// changed the filter to the same place of `changed`, and returns how many did.
+    /// Inserts the key of each pair into the filter of the pair, in order. Passes on whether it
+    /// changed the filter, as [`insert_batch_into`](Self::insert_batch_into) does, and returns how
+    /// many did.
     ///
     /// # Panics
     ///
-    /// If the lengths differ.
+    /// If `changed` has room for more or fewer pairs.
     ///
     /// # Examples
     ///
@@ -72,7 +73,7 @@ impl RedisBitmap {
     pub fn insert_pairs<K: Funnel>(
         connection: &mut dyn ConnectionLike,
         pairs: &[(&Self, K)],
-        changed: &mut [bool],
+        changed: impl Answers,
     ) -> Result<usize, BitmapError> {
         now(work_on(&mut Blocking(connection), Work::Set, each(pairs), changed))
     }

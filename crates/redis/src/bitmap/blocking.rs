@@ -3,7 +3,7 @@
 use super::{RedisBitmap, Work};
 use crate::connection::{Blocking, now};
 use crate::error::BitmapError;
-use lanebloom::Funnel;
+use lanebloom::{Answers, Funnel};
 use redis::ConnectionLike;
 use std::time::Duration;
 
@@ -36,11 +36,12 @@ impl RedisBitmap {
         now(self.work_one(&mut Blocking(connection), Work::Set, key))
     }
 
-    /// Writes whether each key may be in the filter to the same place of `out`.
+    /// Passes on whether each key may be in the filter. [`Answers`] has the places for `out`. If
+    /// the call fails, it passes nothing on.
     ///
     /// # Panics
     ///
-    /// If the lengths differ.
+    /// If `out` has room for more or fewer keys. Nothing is sent then.
     ///
     /// # Examples
     ///
@@ -60,7 +61,7 @@ impl RedisBitmap {
         &self,
         connection: &mut dyn ConnectionLike,
         keys: &[K],
-        out: &mut [bool],
+        out: impl Answers,
     ) -> Result<(), BitmapError> {
         now(self.work(&mut Blocking(connection), Work::Test, keys, out)).map(|_| ())
     }
@@ -71,41 +72,45 @@ impl RedisBitmap {
         connection: &mut dyn ConnectionLike,
         keys: &[K],
     ) -> Result<usize, BitmapError> {
-        self.insert_batch_flagged(connection, keys, &mut vec![false; keys.len()])
+        self.insert_batch_into(connection, keys, ())
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also writes whether each key changed the filter to
-    /// the same place of `changed`.
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each key changed the
+    /// filter. [`Answers`] has the places for `changed`.
+    ///
+    /// If the call fails, it passes on `true` for the keys that the server reported as new before,
+    /// and `false` for all others: known, inserted without a reply, or not sent.
     ///
     /// # Panics
     ///
-    /// If the lengths differ.
+    /// If `changed` has room for more or fewer keys. Nothing is sent then.
     ///
     /// # Examples
     ///
     /// ```no_run
+    /// use lanebloom::Absent;
     /// use lanebloom_redis::RedisBitmap;
     ///
     /// let client = redis::Client::open("redis://127.0.0.1/")?;
     /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
-    /// let mut first_seen = [false; 3];
-    /// assert_eq!(
-    ///     filter.insert_batch_flagged(
-    ///         &mut connection,
-    ///         &["a", "a", "b"],
-    ///         &mut first_seen
-    ///     )?,
-    ///     2
-    /// );
+    /// let (keys, mut first_seen, mut seen) = (["a", "a", "b"], [false; 3], vec![]);
+    /// filter.insert_batch_into(&mut connection, &keys, &mut first_seen)?;
     /// assert_eq!(first_seen, [true, false, true]);
+    ///
+    /// let new = filter.insert_batch_into(
+    ///     &mut connection,
+    ///     &["c", "b"],
+    ///     Absent(|i| seen.push(i)),
+    /// )?;
+    /// assert_eq!((new, seen), (1, vec![1]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_batch_flagged<K: Funnel>(
+    pub fn insert_batch_into<K: Funnel>(
         &self,
         connection: &mut dyn ConnectionLike,
         keys: &[K],
-        changed: &mut [bool],
+        changed: impl Answers,
     ) -> Result<usize, BitmapError> {
         now(self.work(&mut Blocking(connection), Work::Set, keys, changed))
     }

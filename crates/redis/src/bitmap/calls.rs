@@ -3,11 +3,11 @@
 
 use super::{Kept, Work, milliseconds};
 use crate::RedisBitmap;
+use crate::answers::pass_on;
 use crate::connection::{self, Connection, Script, Talk, lossy};
 use crate::error::{BitmapError, Kind, Report};
 use crate::layout::{BitmapLayout, config_of};
-use lanebloom::Funnel;
-use lanebloom::internal::assert_same_length;
+use lanebloom::{Answers, Funnel};
 use redis::{Pipeline, ToRedisArgs, Value};
 use std::time::Duration;
 use std::{mem, ptr};
@@ -34,18 +34,36 @@ struct FilterKeys<'a> {
     whole: bool,
 }
 
-/// Does this work on each filter's key, in order, and writes the answers to the same places of
-/// `out`. Returns how many are true.
+/// Does this work on each filter's key, in order, and passes the answers on. Returns how many are
+/// true.
 pub(super) async fn work_on<'a, K: Funnel + 'a>(
     connection: &mut impl Connection,
     work: Work,
     pairs: impl ExactSizeIterator<Item = (&'a RedisBitmap, &'a K)>,
-    out: &mut [bool],
+    out: impl Answers,
 ) -> Result<usize, BitmapError> {
-    assert_same_length(pairs.len(), out.len());
+    out.check_room(pairs.len());
+    let mut answers = vec![false; pairs.len()];
+    let done = work_flagged(connection, work, pairs, &mut answers).await;
+    // The keys of the round trips before an error are inserted, and no later call reports them as
+    // new. A lookup can be repeated, and false for a key that was not looked up would be wrong.
+    if done.is_ok() || work == Work::Set {
+        pass_on(&answers, out);
+    }
+    done?;
+    Ok(answers.into_iter().filter(|answer| *answer).count())
+}
+
+/// Does this work on each filter's key, in order, and writes the answers to the same places of
+/// `out`, which are false before.
+async fn work_flagged<'a, K: Funnel + 'a>(
+    connection: &mut impl Connection,
+    work: Work,
+    pairs: impl Iterator<Item = (&'a RedisBitmap, &'a K)>,
+    out: &mut [bool],
+) -> Result<(), BitmapError> {
     let (mut trip, mut size) = (Vec::<FilterKeys<'_>>::new(), 0);
     for (place, (filter, key)) in pairs.enumerate() {
-        out[place] = false;
         let mut offsets = Vec::with_capacity(filter.layout.functions.into());
         if !filter.layout.offsets(key, &mut offsets) {
             if work == Work::Set {
@@ -71,8 +89,7 @@ pub(super) async fn work_on<'a, K: Funnel + 'a>(
             }),
         }
     }
-    send(connection, work, trip, out).await?;
-    Ok(out.iter().filter(|answer| **answer).count())
+    send(connection, work, trip, out).await
 }
 
 /// Sends the keys of a round trip in one pipeline. Sends those again for which the server had no
@@ -187,7 +204,7 @@ impl RedisBitmap {
         connection: &mut impl Connection,
         work: Work,
         keys: &[K],
-        out: &mut [bool],
+        out: impl Answers,
     ) -> Result<usize, BitmapError> {
         work_on(connection, work, keys.iter().map(|key| (self, key)), out).await
     }
@@ -198,7 +215,7 @@ impl RedisBitmap {
         work: Work,
         key: &K,
     ) -> Result<bool, BitmapError> {
-        Ok(self.work(connection, work, &[key], &mut [false]).await? == 1)
+        Ok(self.work(connection, work, &[key], ()).await? == 1)
     }
 
     /// The Redis keys, as scripts take them. Those of a filter that grows are the cursor and the

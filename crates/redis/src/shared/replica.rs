@@ -173,7 +173,7 @@ impl<S: Send + Sync> Replica<S> {
         description: SetDescription,
         filter: Arc<ConcurrentBloom<S>>,
     ) -> Result<Self, SharedError> {
-        let chunks = filter.blocks().div_ceil(CHUNK_BLOCKS);
+        let chunks = filter.layout().blocks.div_ceil(CHUNK_BLOCKS);
         if u32::try_from(chunks).is_err() {
             let (needed, limit) = (filter.memory_bytes(), u64::from(u32::MAX) * delta::CHUNK_BYTES as u64);
             return Err(SharedError::other(format!(
@@ -181,7 +181,7 @@ impl<S: Send + Sync> Replica<S> {
             )));
         }
         let mut pushed = Vec::new();
-        let words = filter.blocks() * BLOCK_WORDS;
+        let words = filter.layout().blocks * BLOCK_WORDS;
         if pushed.try_reserve_exact(words).is_err() {
             return Err(SharedError::other(format!(
                 "not enough memory for the record of pushed bits: the allocation of {} bytes failed",

@@ -95,13 +95,13 @@ impl fmt::Display for SetDescription {
 impl SetDescription {
     /// Describes filters of the layout of this one, whose keys `hasher` hashes.
     pub(super) fn of<S>(filter: &ConcurrentBloom<S>, hasher: &impl KeyHasher, lifetime: Lifetime) -> Self {
-        let lines = filter.lines_per_key();
+        let lines = filter.layout().lines_per_key;
         Self {
             layout: SetLayout {
-                blocks: filter.blocks(),
+                blocks: filter.layout().blocks,
                 lines,
-                words: filter.words_per_key() / lines,
-                bits: filter.bits_per_line(),
+                words: filter.layout().words_per_key / lines,
+                bits: filter.layout().bits_per_line,
             },
             hasher_fingerprint: hasher.hash_key(FINGERPRINTED),
             lifetime,

@@ -88,7 +88,7 @@ pub(crate) fn every_layout(tag: &str) -> Vec<RedisBitmap> {
 /// The answers to a batch of inserts, whose number of new keys is right.
 pub(crate) fn inserts(filter: &RedisBitmap, connection: &mut Connection, keys: &[impl Funnel]) -> Vec<bool> {
     let mut changed = vec![true; keys.len()];
-    let sum = filter.insert_batch_flagged(connection, keys, &mut changed).unwrap();
+    let sum = filter.insert_batch_into(connection, keys, &mut changed).unwrap();
     assert_eq!(sum, changed.iter().filter(|changed| **changed).count());
     changed
 }
@@ -776,8 +776,8 @@ fn errors(
         ("insert", filter.insert(connection, "a").map(drop)),
         ("insert_batch", filter.insert_batch(connection, &keys).map(drop)),
         (
-            "insert_batch_flagged",
-            filter.insert_batch_flagged(connection, &keys, &mut out).map(drop),
+            "insert_batch_into",
+            filter.insert_batch_into(connection, &keys, &mut out).map(drop),
         ),
         ("expire", filter.expire(connection, Duration::from_secs(100)).map(drop)),
         ("fetch_local", filter.fetch_local(connection, 1 << 24).map(drop)),

@@ -14,7 +14,7 @@ use crate::common::{SetAtEnd, number, wait_until};
 use crate::mock::Mock;
 use crate::redis_server::{Redis, Server, ask, figure};
 use hdrhistogram::Histogram;
-use lanebloom::{ConcurrentBloom, KeyHasher, SipHash13};
+use lanebloom::{ConcurrentBloom, Hashed, KeyHasher, SipHash13};
 use lanebloom_redis::shared::SharedBuilder;
 use lanebloom_redis::{SharedBloom, SharedError};
 use proxy::{Lie, Proxy, liar};
@@ -221,7 +221,7 @@ fn every_shape_and_size_is_shared() {
                 one.sync(PATIENCE).unwrap();
                 other.sync(PATIENCE).unwrap();
                 let new = connect();
-                assert!(one.fill_ratio() > 0.0);
+                assert!(one.statistics().fill_ratio > 0.0);
                 assert!(
                     **one.filter() == **other.filter() && **one.filter() == **new.filter(),
                     "{name}"
@@ -405,7 +405,7 @@ fn who_was_away_for_long_fetches_what_changed() {
     let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
     let hashes: Vec<u64> = (0..400_000).map(number).collect();
     // All over the filter: more than the log takes.
-    one.insert_hashes(&hashes);
+    one.insert_batch(Hashed::slice(&hashes));
     one.sync(PATIENCE).unwrap();
     assert!(one.stats().pushed_bytes > 3 << 20);
     other.sync(PATIENCE).unwrap();
@@ -424,15 +424,15 @@ fn who_was_away_for_long_fetches_what_changed() {
     );
     // Away again while the log is cut off: of 512 chunks only the one that changed travels.
     let pulled = other.stats().pulled_bytes;
-    one.insert_hash(number(1 << 32));
+    one.insert(&Hashed(number(1 << 32)));
     one.sync(PATIENCE).unwrap();
     redis.ask::<()>(&["XTRIM", "{ids}:log", "MAXLEN", "1"]);
     other.sync(PATIENCE).unwrap();
-    assert!(other.contains_hash(number(1 << 32)));
+    assert!(other.contains(&Hashed(number(1 << 32))));
     assert_eq!(other.stats().resyncs, 3);
     assert_eq!(other.stats().pulled_bytes - pulled, 8192);
     // From then on by the log again.
-    one.insert_hash(number(1 << 33));
+    one.insert(&Hashed(number(1 << 33)));
     one.sync(PATIENCE).unwrap();
     other.sync(PATIENCE).unwrap();
     assert!(**one.filter() == **other.filter());
@@ -455,16 +455,16 @@ fn many_chunks_are_pushed() {
         builder.words_per_key(1).build().unwrap()
     };
     let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
-    assert_eq!(one.bits_per_line(), 1);
+    assert_eq!(one.layout().bits_per_line, 1);
     let hashes: Vec<u64> = (0..5120)
         .map(|chunk| hash_of_place((chunk << 51) / 5 * 8 + (1 << 30)))
         .collect();
-    one.insert_hashes(&hashes);
+    one.insert_batch(Hashed::slice(&hashes));
     one.sync(PATIENCE).unwrap();
     other.sync(PATIENCE).unwrap();
     assert_eq!(one.stats().pushed_bytes, 8 * 5120);
     let mut found = vec![false; hashes.len()];
-    other.contains_hashes(&hashes, &mut found);
+    other.contains_batch(Hashed::slice(&hashes), &mut found);
     assert!(!found.contains(&false));
 }
 
@@ -477,17 +477,17 @@ fn much_is_pulled_piece_by_piece() {
     let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
     // In the first eighth of the filter, which travels as whole chunks: 2 MiB.
     let hashes: Vec<u64> = (0..100_000).map(|i| hash_of_place(number(i) >> 3)).collect();
-    one.insert_hashes(&hashes);
+    one.insert_batch(Hashed::slice(&hashes));
     one.sync(PATIENCE).unwrap();
     assert!(one.stats().pushed_bytes >= 2 << 20);
-    other.insert_hash(u64::MAX);
+    other.insert(&Hashed(u64::MAX));
     let before = script_calls(&redis);
     other.sync(PATIENCE).unwrap();
     // A MiB in the first answer, the rest in that to the push.
     assert_eq!(script_calls(&redis) - before, 2);
     assert_eq!((other.stats().passes, other.stats().resyncs), (2, 1));
     one.sync(PATIENCE).unwrap();
-    assert!(one.contains_hash(u64::MAX));
+    assert!(one.contains(&Hashed(u64::MAX)));
     assert!(**one.filter() == **other.filter());
     // Sent with each call, and pushed by the last.
     assert_eq!(other.stats().pushed_bytes, one.stats().pulled_bytes);
@@ -766,7 +766,10 @@ fn it_logs_in() {
         assert!(none.unwrap_err().to_string().contains("NOAUTH"));
     }
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/1"));
-    assert_eq!(node_of(client.unwrap(), filter(KEYS)).unwrap().fill_ratio(), 0.0);
+    assert_eq!(
+        node_of(client.unwrap(), filter(KEYS)).unwrap().statistics().fill_ratio,
+        0.0
+    );
     let error = exchanges(format!("redis://127.0.0.1:{port}/99")).unwrap_err();
     assert!(error.to_string().contains("out of range"), "{error}");
 }
@@ -859,7 +862,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
     assert!(exchange(&["more", "1-1", ""]).contains("the reply of the script is unknown"));
     assert!(exchange(&["done", "1-1", "", "1-1"]).contains("an exchange without its delta"));
     assert!(exchange(&["done"]).contains("the reply of the script is too short"));
-    let own = format!("2 {} 2 3 0 0", filter(KEYS).blocks());
+    let own = format!("2 {} 2 3 0 0", filter(KEYS).layout().blocks);
     assert!(exchange(&["other", &own, ""]).contains("differs"));
     // Lost chunks without end.
     let gaps = || {

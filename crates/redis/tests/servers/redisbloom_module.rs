@@ -97,7 +97,7 @@ impl Filter<'_> {
                 }
             }
             let mut changed = vec![false; keys.len()];
-            ours.insert_batch_flagged(keys, &mut changed).unwrap();
+            ours.insert_batch_into(keys, &mut changed).unwrap();
             assert_eq!(self.many("BF.MADD", keys), changed);
         }
     }

@@ -3,13 +3,18 @@
 
 use crate::error::SharedError;
 use crate::shared::replica::Id;
-use lanebloom::internal::Swap;
-use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, Statistics};
+use lanebloom::internal::{Isa, Swap, answered_into};
+use lanebloom::{
+    Answers, Bitmap, ConcurrentBloom, Hashed, InsertError, Key, KeyHasher, Membership, Murmur3, Statistics,
+};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Hashes that a node keeps at most: 8 MiB.
 const MOST_HASHES: usize = 1 << 20;
+/// Keys whose answers from all generations are united at a time, a multiple of 64: two bitmaps of
+/// 512 bytes on the stack.
+const CHUNK: usize = 4096;
 
 /// The generations of a [`SharedSet`](super::SharedSet) in this process: the newest one, and the
 /// older ones until the newest is filled.
@@ -28,9 +33,9 @@ const MOST_HASHES: usize = 1 << 20;
 /// assert!(ids.insert("ann") && !ids.insert("ann"));
 /// assert_eq!(ids.insert_batch(&["ann", "bob"]), 1);
 /// assert!(ids.contains("bob") && !ids.contains("eve"));
-/// let mut found = [0];
-/// ids.contains_batch_bitmap(&["bob", "eve", "ann"], &mut found);
-/// assert_eq!(found, [0b101]);
+/// let mut found = [false; 3];
+/// ids.contains_batch(&["bob", "eve", "ann"], &mut found);
+/// assert_eq!(found, [true, false, true]);
 ///
 /// assert_eq!(ids.statistics().len, 2);
 /// assert!(ids.false_positive_rate() <= 0.01 && ids.memory_bytes() > 1000);
@@ -91,7 +96,7 @@ impl Log {
 impl<S: KeyHasher> LocalSet<S> {
     /// Whether the set may hold the key, as far as this node has heard.
     #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+    pub fn contains<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
         let generations = self.generations.load();
         generations
             .iter()
@@ -99,33 +104,43 @@ impl<S: KeyHasher> LocalSet<S> {
             .any(|generation| generation.filter.contains(key))
     }
 
-    /// [`contains`](Self::contains) of many keys: bit `i % 64` of word `i / 64` for key `i`.
+    /// Passes on whether the set may hold each key: what [`contains`](Self::contains) returns for
+    /// it. [`Answers`] has the places for `out`.
     ///
     /// # Panics
     ///
-    /// Panics if `out` has not one word for every 64 keys.
-    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        let generations = self.generations.load();
-        let mut generations = generations.iter().rev();
-        if let Some(newest) = generations.next() {
-            newest.filter.contains_batch_bitmap(keys, out);
-        }
-        for older in generations {
-            let mut found = vec![0; out.len()];
-            older.filter.contains_batch_bitmap(keys, &mut found);
-            out.iter_mut().zip(found).for_each(|(out, found)| *out |= found);
-        }
+    /// If `out` has room for more or fewer keys.
+    pub fn contains_batch<K: Key<S>>(&self, keys: &[K], out: impl Answers) {
+        answered_into(Isa::best(), keys.len(), out, |mut answer| {
+            // Released before the caller's code gets an answer: the thread waits for it.
+            let generations = self.generations.load();
+            for (chunk, keys) in keys.chunks(CHUNK).enumerate() {
+                let (mut found, mut in_one) = ([0; CHUNK / 64], [0; CHUNK / 64]);
+                let words = keys.len().div_ceil(64);
+                let (found, in_one) = (&mut found[..words], &mut in_one[..words]);
+                for generation in generations.iter().rev() {
+                    generation.filter.contains_batch(keys, Bitmap(in_one));
+                    found.iter_mut().zip(&*in_one).for_each(|(found, one)| *found |= one);
+                }
+                if let Some(answer) = &mut answer {
+                    answer(chunk * CHUNK, found);
+                }
+            }
+        });
     }
 
     /// Inserts a key. Returns whether it is new in the newest generation at this node.
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.insert_hashes(&[self.newest().filter.hash(key)]) == 1
+    pub fn insert<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        self.insert_hashes(&[key.hash_by(self.newest().filter.hasher())]) == 1
     }
 
     /// [`insert`](Self::insert) of many keys. Returns the number of new ones.
-    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        let newest = self.newest();
-        let hashes: Vec<u64> = keys.iter().map(|key| newest.filter.hash(key)).collect();
+    pub fn insert_batch<K: Key<S>>(&self, keys: &[K]) -> usize {
+        if let Some(hashes) = K::hashes(keys) {
+            return self.insert_hashes(hashes);
+        }
+        let mut hashes = vec![0; keys.len()];
+        K::hash_each(keys, self.newest().filter.hasher(), Isa::best(), &mut hashes);
         self.insert_hashes(&hashes)
     }
 
@@ -156,7 +171,7 @@ impl<S: KeyHasher> LocalSet<S> {
     #[must_use]
     pub fn is_outgrown(&self) -> bool {
         let newest = self.newest();
-        newest.filter.estimated_len() > newest.filter.expected_keys()
+        newest.filter.statistics().len > newest.filter.expected_keys()
     }
 
     /// The number of the newest generation that this node knows: 0, and one more with each rebuild.
@@ -164,6 +179,43 @@ impl<S: KeyHasher> LocalSet<S> {
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.newest().id.number
+    }
+}
+
+impl<S: KeyHasher> Membership for LocalSet<S> {
+    type Hasher = S;
+
+    fn contains<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
+        self.contains(key)
+    }
+
+    fn contains_batch<K: Key<S>>(&self, keys: &[K], out: impl Answers) {
+        self.contains_batch(keys, out);
+    }
+
+    fn insert<K: Key<S> + ?Sized>(&self, key: &K) -> Result<bool, InsertError> {
+        Ok(self.insert(key))
+    }
+
+    fn insert_batch<K: Key<S>>(&self, keys: &[K]) -> Result<usize, InsertError> {
+        Ok(self.insert_batch(keys))
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.statistics()
+    }
+
+    /// The expected keys of the newest generation.
+    fn expected_keys(&self) -> usize {
+        self.newest().filter.expected_keys()
+    }
+
+    fn false_positive_rate(&self) -> f64 {
+        self.false_positive_rate()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes()
     }
 }
 
@@ -178,7 +230,7 @@ impl<S: KeyHasher> LocalSet<S> {
         let write = |generations: &Vec<Generation<S>>| {
             let new = generations
                 .last()
-                .map_or(0, |newest| newest.filter.insert_hashes(hashes));
+                .map_or(0, |newest| newest.filter.insert_batch(Hashed::slice(hashes)));
             self.lock().extend(hashes);
             new
         };

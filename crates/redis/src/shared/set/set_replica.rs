@@ -9,7 +9,7 @@ use crate::shared::redis_keys::RedisKeys;
 use crate::shared::replica::{Id, Replica};
 use crate::shared::set_description::{Lifetime, SetDescription};
 use lanebloom::internal::Swap;
-use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
+use lanebloom::{BuildError, ConcurrentBloom, Hashed, KeyHasher};
 use redis::{ConnectionLike, Script};
 use std::hash::{BuildHasher, RandomState};
 use std::mem;
@@ -174,7 +174,7 @@ where
         self.local.generations.replace(generations);
         self.past.add(mem::replace(&mut self.replica, replica).counts);
         self.collect();
-        self.replica.filter().insert_hashes(&self.unpushed.hashes);
+        self.replica.filter().insert_batch(Hashed::slice(&self.unpushed.hashes));
         if self.unpushed.is_cut {
             self.replica.fill_state.rebuild = Some(Rebuild::now(keys));
         }

@@ -4,7 +4,7 @@ use super::{Backup, PATIENCE};
 use crate::common::{SetAtEnd, number, wait_until};
 use crate::mock::meanwhile;
 use crate::redis_server::Redis;
-use lanebloom::{BuildError, ConcurrentBloom, Murmur3};
+use lanebloom::{Absent, Bitmap, BuildError, ConcurrentBloom, Hashed, KeyHasher, Membership, Murmur3};
 use lanebloom_redis::shared::{Filled, ThreadlessSet};
 use lanebloom_redis::{LocalSet, SharedBloom, SharedError, SharedSet};
 use redis::Connection;
@@ -37,6 +37,69 @@ fn fill(node: &SharedSet, rows: impl Fn() -> u64) -> Filled {
 
 fn sync(node: &SharedSet) {
     node.sync(PATIENCE).unwrap();
+}
+
+fn seen(filter: &impl Membership<Hasher = Murmur3>, keys: &[u64]) -> Vec<bool> {
+    let mut found = Vec::new();
+    filter.contains_batch(keys, &mut found);
+    assert!(keys.iter().map(|key| filter.contains(key)).eq(found.iter().copied()));
+    found
+}
+
+/// A set of one generation and of two, by key and by hash, to every place.
+#[test]
+fn a_set_answers_as_filters_do() {
+    let redis = server!();
+    let ids = connect(&redis, 5000).unwrap();
+    let keys: Vec<u64> = (0..5000).map(number).collect();
+    let mut hashes = vec![0; 5000];
+    Murmur3::default().hash_batch(&keys, &mut hashes);
+    let mut model = vec![false; 5000];
+    assert_eq!(fill(&ids, || 0), Filled::Here);
+    for generation in 0..2 {
+        assert_eq!(ids.generation(), generation as u64);
+        let some = generation * 1000..generation * 1000 + 200;
+        assert!(ids.insert_batch(&keys[some.clone()]) >= 198);
+        assert_eq!(ids.insert_batch(Hashed::slice(&hashes[some.clone()])), 0);
+        assert!(ids.insert(&Hashed(hashes[some.end])) && !ids.insert(&keys[some.end]));
+        assert_eq!(Membership::insert(&*ids, &keys[some.end + 1]), Ok(true));
+        let more = &hashes[some.end..][..3];
+        assert_eq!(Membership::insert_batch(&*ids, Hashed::slice(more)), Ok(1));
+        model[some.start..some.end + 3].fill(true);
+
+        let found = seen(&*ids, &keys);
+        assert!(found.iter().zip(&model).all(|(found, is_there)| *found || !is_there));
+        assert!(
+            found
+                .iter()
+                .zip(&model)
+                .filter(|(found, is_there)| found != is_there)
+                .count()
+                < 10
+        );
+        let (mut flags, mut words, mut absent) = (vec![true; 5000], vec![u64::MAX; 79], Vec::new());
+        ids.contains_batch(Hashed::slice(&hashes), &mut *flags);
+        ids.contains_batch(&keys, Bitmap(&mut words));
+        ids.contains_batch(&keys, Absent(|i| absent.push(i)));
+        assert_eq!(flags, found);
+        assert!((0..79 * 64).all(|i| words[i / 64] >> (i % 64) & 1 == u64::from(i < 5000 && found[i])));
+        assert_eq!(absent, Vec::from_iter((0..5000).filter(|&i| !found[i])));
+        assert!(hashes.iter().map(|hash| ids.contains(&Hashed(*hash))).eq(found));
+        ids.rebuild(5000, PATIENCE).unwrap();
+    }
+}
+
+/// A closure that gets the absent keys may use the set, and even rebuild it: the lookup holds no
+/// list of generations meanwhile, whose release the background thread would wait for.
+#[test]
+fn a_set_is_rebuilt_by_code_that_it_calls() {
+    let redis = server!();
+    let ids = connect(&redis, 1000).unwrap();
+    for generation in 1..3 {
+        let absent = Absent(|_| ids.rebuild(1000, Duration::from_secs(5)).unwrap());
+        ids.contains_batch(&[number(7)], absent);
+        assert_eq!(ids.generation(), generation);
+    }
 }
 
 #[test]
@@ -83,7 +146,7 @@ pub(crate) fn follow_a_set_that_grows(name: &str, owner: &Redis, servers: [&Redi
                 for node in nodes {
                     let some = [0, row / 2, row - 1, row].map(number);
                     let mut found = [0];
-                    node.contains_batch_bitmap(&some, &mut found);
+                    node.contains_batch(&some, Bitmap(&mut found));
                     let alone = some.iter().filter(|row| node.contains(*row)).count();
                     opened.fetch_add(u64::from(node.may_lack_keys()), Ordering::Relaxed);
                     refused.fetch_add(u64::from(found[0] != 15 || alone != 4), Ordering::Relaxed);
