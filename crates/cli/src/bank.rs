@@ -3,10 +3,10 @@
 
 use crate::keys::Keyed;
 use anyhow::{Context, Result, bail};
-use lanebloom::FilterBank;
 use lanebloom::bank::columns;
 use lanebloom::codec::SnapshotHeader;
 use lanebloom::hash::AnyHasher;
+use lanebloom::{FilterBank, Hashed};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
@@ -60,7 +60,7 @@ impl BankFile {
             column_ends,
             ..
         } = keyed;
-        self.bank.which_hashes(hashes, |_, bitmap| {
+        self.bank.which_batch(Hashed::slice(hashes), |_, bitmap| {
             let before = all.len();
             all.extend(columns(bitmap));
             column_ends.push(all.len());
@@ -71,7 +71,7 @@ impl BankFile {
 
 /// Writes a bank, whose first columns have these names.
 pub(crate) fn write(bank: &FilterBank<AnyHasher>, names: &[String], mut writer: impl Write) -> io::Result<()> {
-    bank.write_to(&mut writer)?;
+    bank.snapshot().write_to(&mut writer)?;
     if names.is_empty() {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, Murmur3, Statistics};
+use lanebloom::{AnyFilter, Hashed, Murmur3, Statistics};
 use lanebloom_files::identity::regular;
 use lanebloom_files::input::{self, is_stdin};
 use lanebloom_files::unfinished::{self, is_unfinished};
@@ -77,7 +77,10 @@ impl FilterFile {
     pub(crate) fn find<'a>(&self, hashes: &[u64], key: impl Fn(usize) -> &'a [u8], found: &mut [bool]) {
         let keys = || (0..hashes.len()).map(&key).collect::<Vec<_>>();
         match &self.content {
-            Content::Filter(filter) => filter.contains_hashes(hashes, found),
+            Content::Filter(filter) => {
+                let looked_up = filter.contains_batch(Hashed::slice(hashes), found);
+                looked_up.expect("a hash needs no hasher");
+            }
             Content::Guava(filter) => filter.contains_batch(&keys(), found),
             Content::Redis(dump) => dump.filter.contains_batch(&keys(), found),
             Content::Unreadable(_) | Content::Bank(_) => unreachable!("`query` refuses it"),
@@ -127,7 +130,7 @@ impl Content {
 
     pub(crate) fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
         match self {
-            Self::Filter(filter) => filter.write_to(writer),
+            Self::Filter(filter) => filter.snapshot().write_to(writer),
             Self::Unreadable(_) | Self::Bank(_) => unreachable!("{REFUSED}"),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(dump) => resp::write(&dump.filter, dump.key.as_deref().unwrap_or(b""), &mut writer),

@@ -1,6 +1,6 @@
 //! Numbers that stand for the hashes of keys, for measurements: always the same ones.
 
-use lanebloom::{ConcurrentBloom, FastHash, KeyHasher};
+use lanebloom::{ConcurrentBloom, FastHash, Hashed, KeyHasher};
 use std::array;
 use std::ops::Range;
 
@@ -26,6 +26,6 @@ pub(crate) fn insert_range(filter: &mut ConcurrentBloom, range: Range<u64>) {
     for start in range.clone().step_by(CHUNK as usize) {
         hashes.clear();
         hashes.extend((start..range.end.min(start + CHUNK)).map(hash_at));
-        filter.insert_hashes_mut(&hashes);
+        filter.exclusive().insert_batch(Hashed::slice(&hashes));
     }
 }

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use lanebloom::codec::{Kind, SnapshotHeader};
 use lanebloom::hash::FilterHasher;
-use lanebloom::{ConcurrentBloom, InsertError, Murmur3, ScalableBloom, scalable};
+use lanebloom::{ConcurrentBloom, Hashed, InsertError, Murmur3, ScalableBloom, scalable};
 use std::error::Error;
 use std::fmt;
 use std::fs::File;
@@ -109,7 +109,7 @@ impl<S: FilterHasher> Seen<S> {
         Self {
             new: 0,
             mistakes: Mistakes::of(&filter),
-            before: filter.estimated_len() as f64,
+            before: filter.statistics().len as f64,
             share: 0.0,
             filter,
         }
@@ -129,7 +129,7 @@ impl<S: FilterHasher> Seen<S> {
             expected: self.mistakes.expected,
             ..Mistakes::of(&filter)
         };
-        self.before = filter.estimated_len() as f64 - self.new as f64;
+        self.before = filter.statistics().len as f64 - self.new as f64;
         mem::replace(&mut self.filter, filter)
     }
 
@@ -143,7 +143,10 @@ impl<S: FilterHasher> Seen<S> {
             }
             let end = hashes.len().min(at + self.batch());
             let (hashes, new) = (&hashes[at..end], &mut new[at..end]);
-            let inserted = self.filter.insert_hashes_flagged_mut(hashes, new);
+            let inserted = self
+                .filter
+                .exclusive()
+                .insert_batch_into(Hashed::slice(hashes), &mut *new);
             let count = match &inserted {
                 Ok(count) => *count,
                 Err(_) => new.iter().filter(|&&new| new).count(),
@@ -187,7 +190,7 @@ impl<S: FilterHasher> Seen<S> {
     /// Writes the filter. Its hint is about this run's input, and stays out.
     pub fn write_to(&self, writer: &mut dyn Write) -> io::Result<()> {
         self.filter.set_hint(0);
-        self.filter.write_to(writer)
+        self.filter.snapshot().write_to(writer)
     }
 }
 
@@ -225,11 +228,11 @@ impl Mistakes {
     fn of<S: FilterHasher>(filter: &ScalableBloom<S>) -> Self {
         let mut layers = filter.layers();
         let newest = layers.next_back().expect("there is a layer");
-        let len = newest.estimated_len();
+        let len = newest.statistics().len;
         Self {
             expected: 0.0,
             layers: filter.layers().len(),
-            older: layers.map(|layer| layer.current_false_positive_rate()).sum(),
+            older: layers.map(|layer| layer.statistics().false_positive_rate).sum(),
             len,
             newest: newest.false_positive_rate_at(len),
             step_end: len,
@@ -262,7 +265,7 @@ impl Mistakes {
             *self = Self {
                 expected: self.expected,
                 layers: all,
-                older: self.older + full.map(|layer| layer.current_false_positive_rate()).sum::<f64>(),
+                older: self.older + full.map(|layer| layer.statistics().false_positive_rate).sum::<f64>(),
                 // It has less than a batch.
                 len: 0,
                 newest: 0.0,

@@ -7,7 +7,7 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err};
 use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, ConcurrentBloom, Murmur3, ScalableBloom};
+use lanebloom::{AnyFilter, ConcurrentBloom, Hashed, Murmur3, ScalableBloom};
 use std::fmt::Display;
 
 /// The most hashes of a value without a filter: as many as the smallest snapshot takes bytes for.
@@ -41,7 +41,9 @@ impl Set {
     /// Goes on with `filter`, which takes the hashes so far.
     fn go_on_with(&mut self, filter: ScalableBloom<AnyHasher>) -> Result<()> {
         let filter = self.filter.insert(filter.into());
-        filter.insert_hashes_mut(&self.hashes.take()).map(drop).map_err(full)
+        let hashes = self.hashes.take();
+        let inserted = filter.exclusive().insert_batch(Hashed::slice(&hashes));
+        inserted.map(drop).map_err(full)
     }
 }
 
@@ -76,7 +78,8 @@ impl Sketch for Set {
 
     fn insert(&mut self, hashes: &[u64], plan: &Plan) -> Result<()> {
         if let Some(filter) = &mut self.filter {
-            return filter.insert_hashes_mut(hashes).map(drop).map_err(full);
+            let inserted = filter.exclusive().insert_batch(Hashed::slice(hashes));
+            return inserted.map(drop).map_err(full);
         }
         if !self.hashes.insert(hashes) || self.hashes.len() <= MANY {
             return Ok(());
@@ -114,7 +117,7 @@ impl Sketch for Set {
             out.extend(hashes.iter().flat_map(|hash| hash.to_le_bytes()));
             return Ok(out);
         };
-        written(plan.class, filter.memory_bytes(), |out| filter.write_to(out))
+        written(plan.class, filter.memory_bytes(), |out| filter.snapshot().write_to(out))
     }
 
     /// The filter has the right size as far as the keys are still known.
@@ -124,8 +127,8 @@ impl Sketch for Set {
             return self.state(plan).map(Some);
         }
         let mut filter = ConcurrentBloom::with_capacity(hashes.len(), plan.rate).map_err(external)?;
-        filter.insert_hashes_mut(hashes);
-        written(plan.class, filter.memory_bytes(), |out| filter.write_to(out)).map(Some)
+        filter.exclusive().insert_batch(Hashed::slice(hashes));
+        written(plan.class, filter.memory_bytes(), |out| filter.snapshot().write_to(out)).map(Some)
     }
 
     fn scalar(value: Option<Vec<u8>>) -> ScalarValue {
@@ -166,7 +169,7 @@ mod tests {
     fn count(filter: &Filter, keys: std::ops::Range<i64>) -> u32 {
         let hashes = hashes(keys);
         let mut found = vec![0; hashes.len().div_ceil(64)];
-        filter.contains_hashes_bitmap(&hashes, &mut found);
+        filter.look_up(&hashes, &mut found);
         found.iter().map(|word| word.count_ones()).sum()
     }
 
@@ -295,11 +298,11 @@ mod tests {
     fn hashers_with_another_seed_are_refused() {
         let sized = |seed| {
             let filter = ConcurrentBloom::builder().expected_keys(1000).seed(seed).build();
-            value(filter.unwrap().to_bytes())
+            value(filter.unwrap().snapshot().to_vec())
         };
         let grown = |seed| {
             let filter = ScalableBloom::builder().expected_keys(1000).seed(seed).build();
-            value(filter.unwrap().to_bytes())
+            value(filter.unwrap().snapshot().to_vec())
         };
         for (own, other) in [(sized(0), sized(7)), (grown(0), grown(7))] {
             assert!(Filter::parse(&own).is_ok());
@@ -342,9 +345,12 @@ mod tests {
                 }
             }
         }
-        let filter = ConcurrentBloom::with_capacity(1, 0.5).unwrap().to_bytes();
+        let filter = ConcurrentBloom::with_capacity(1, 0.5).unwrap().snapshot().to_vec();
         assert!(Filter::parse(&value(filter.clone())).is_ok());
-        let counting = lanebloom::CountingBloom::with_capacity(1, 0.5).unwrap().to_bytes();
+        let counting = lanebloom::CountingBloom::with_capacity(1, 0.5)
+            .unwrap()
+            .snapshot()
+            .to_vec();
         for (filters, expected) in [(filter.repeat(2), "unknown bytes"), (counting, "is a CountingBloom")] {
             let error = Filter::parse(&value(filters)).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

@@ -10,7 +10,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 use lanebloom::Murmur3;
-use lanebloom_formats::SparkBloom;
+use lanebloom_formats::{Bitmap, SparkBloom};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::AtomicU64;
@@ -41,7 +41,7 @@ impl Format {
                 let filter = Filter::parse_to_search(bytes)?;
                 let class = filter.class;
                 let look_up = move |values: &dyn Array, out: &mut [u64]| {
-                    filter.contains_hashes_bitmap(&hash_array(values, &Murmur3::default())?, out);
+                    filter.look_up(&hash_array(values, &Murmur3::default())?, out);
                     Ok(())
                 };
                 (Some(class), Box::new(look_up))
@@ -49,7 +49,7 @@ impl Format {
             Self::Spark => {
                 let filter = whole(SparkBloom::from_bytes(bytes).map_err(external)?)?;
                 let look_up = move |values: &dyn Array, out: &mut [u64]| {
-                    filter.contains_hashes_bitmap(&hash_array(values, &filter.format())?, out);
+                    filter.contains_batch(&hash_array(values, &filter.format())?, Bitmap(out));
                     Ok(())
                 };
                 (None, Box::new(look_up))

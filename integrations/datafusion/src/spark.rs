@@ -6,7 +6,7 @@ use datafusion::arrow::array::{ArrayRef, BinaryArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err};
 use lanebloom_formats::SparkBloom;
-use lanebloom_formats::spark::{Builder, Spark, Version};
+use lanebloom_formats::spark::{Builder, Hash, Spark, Version};
 use std::sync::Arc;
 
 // spark.sql.optimizer.runtime.bloomFilter.{expectedNumItems, numBits, maxNumItems, maxNumBits}.
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 /// keys.
 #[derive(Debug, Default)]
 pub(crate) struct SparkSet {
-    hashes: Hashes<(i32, i32)>,
+    hashes: Hashes<Hash>,
     filter: Option<Box<SparkBloom>>,
 }
 
@@ -43,7 +43,7 @@ impl SparkSet {
             None => plan.builder.clone().build().map_err(external)?.into(),
         };
         let filter = self.filter.insert(filter);
-        filter.insert_hashes_mut(&self.hashes.take());
+        filter.exclusive().insert_batch(&self.hashes.take());
         Ok(filter)
     }
 }
@@ -91,9 +91,9 @@ impl Sketch for SparkSet {
         Ok(Plan { builder, bytes })
     }
 
-    fn insert(&mut self, hashes: &[(i32, i32)], plan: &Plan) -> Result<()> {
+    fn insert(&mut self, hashes: &[Hash], plan: &Plan) -> Result<()> {
         if let Some(filter) = &mut self.filter {
-            filter.insert_hashes_mut(hashes);
+            filter.exclusive().insert_batch(hashes);
         } else if self.hashes.insert(hashes) && self.hashes.memory_bytes() > plan.bytes {
             self.filter(plan)?;
         }
@@ -106,7 +106,7 @@ impl Sketch for SparkSet {
             return self.filter(plan)?.union_from(&more).map(drop).map_err(external);
         };
         let hashes = hashes_of(hashes, |[a, b, c, d, e, f, g, h]| {
-            (i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes([e, f, g, h]))
+            Hash(i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes([e, f, g, h]))
         })?;
         self.insert(&hashes, plan)
     }
@@ -116,7 +116,7 @@ impl Sketch for SparkSet {
             return Ok(filter.to_bytes());
         }
         let hashes = self.hashes.compact().iter();
-        let hashes = hashes.flat_map(|(one, other)| [one.to_le_bytes(), other.to_le_bytes()]);
+        let hashes = hashes.flat_map(|Hash(one, other)| [one.to_le_bytes(), other.to_le_bytes()]);
         Ok([NO_FILTER].into_iter().chain(hashes).flatten().collect())
     }
 

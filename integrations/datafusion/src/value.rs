@@ -17,7 +17,7 @@
 
 use crate::keys::Class;
 use datafusion::common::{DataFusionError, Result, exec_err};
-use lanebloom::{AnyFilter, Murmur3};
+use lanebloom::{AnyFilter, Bitmap, Hashed, Murmur3};
 use std::io;
 
 /// Bytes of the largest value: half of what one Arrow array holds.
@@ -83,7 +83,7 @@ impl Filter {
     }
 
     /// Writes whether each hash may be in the set, to a bitmap.
-    pub(crate) fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+    pub(crate) fn look_up(&self, hashes: &[u64], out: &mut [u64]) {
         match &self.body {
             Body::Hashes(few) => {
                 out.fill(0);
@@ -91,7 +91,10 @@ impl Filter {
                     out[i / 64] |= u64::from(few.binary_search(hash).is_ok()) << (i % 64);
                 }
             }
-            Body::Filter(filter) => filter.contains_hashes_bitmap(hashes, out),
+            Body::Filter(filter) => {
+                let looked_up = filter.contains_batch(Hashed::slice(hashes), Bitmap(out));
+                looked_up.expect("a hash needs no hasher");
+            }
         }
     }
 

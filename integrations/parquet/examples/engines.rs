@@ -15,8 +15,8 @@
 //! whether its bits are theirs. A key is its plain encoding, in hexadecimal digits.
 
 use bytes::Bytes;
-use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::{Header, block_index, check_block, hash};
+use lanebloom_formats::{Hashed, SplitBlockBloom};
 use lanebloom_parquet::{Result, filter_bytes, hashes, row_groups, with_filters};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::HashSet;
@@ -55,8 +55,8 @@ fn bits(path: &str) -> Result<()> {
     );
     let lines = io::stdin().lines();
     let hashes = lines.map(|line| hash_of(&line?)).collect::<Result<Vec<u64>>>()?;
-    ours.insert_hashes(&hashes);
-    let found = hashes.iter().filter(|hash| filter.contains_hash(**hash)).count();
+    ours.insert_batch(Hashed::slice(&hashes));
+    let found = hashes.iter().filter(|hash| filter.contains(&Hashed(**hash))).count();
     let same = if ours == filter { "the same bits" } else { "other bits" };
     println!("{same}, {found} of {} keys", hashes.len());
     Ok(())
@@ -73,7 +73,7 @@ fn make(from: &str, to: &str, rate: f64) -> Result<()> {
     let file = with_filters(&fs::read(from)?.into(), |hashes| {
         let distinct = HashSet::<&u64>::from_iter(hashes).len();
         let filter = SplitBlockBloom::with_capacity(distinct, rate)?;
-        filter.insert_hashes(hashes);
+        filter.insert_batch(Hashed::slice(hashes));
         Ok(Some(filter))
     })?;
     Ok(fs::write(to, file)?)
@@ -100,8 +100,8 @@ fn check(path: &str) -> Result<()> {
             let bitset = &found[header.header_bytes()..][..header.bitset_bytes()];
             (filters, bytes) = (filters + 1, bytes + header.header_bytes() + header.bitset_bytes());
             let ours = SplitBlockBloom::with_bytes(header.bitset_bytes())?;
-            ours.insert_hashes(&Vec::from_iter(keys.iter().copied()));
-            if let Some(hash) = keys.iter().find(|hash| !filter.contains_hash(**hash)) {
+            ours.insert_batch(Hashed::slice(&Vec::from_iter(keys.iter().copied())));
+            if let Some(hash) = keys.iter().find(|hash| !filter.contains(&Hashed(**hash))) {
                 return Err(format!("{}: {hash:016x} is there, and the filter lacks it", name()).into());
             }
             if ours != filter && !(ours.insert_both_zeros() && ours == filter) {
@@ -110,7 +110,7 @@ fn check(path: &str) -> Result<()> {
             for hash in chunks.iter().flatten() {
                 let block = &bitset[32 * block_index(*hash, header.blocks())..][..32];
                 let answer = check_block(block.try_into()?, *hash);
-                if answer != filter.contains_hash(*hash) {
+                if answer != filter.contains(&Hashed(*hash)) {
                     return Err(format!("{}: {hash:016x} has two answers", name()).into());
                 }
                 if !keys.contains(hash) {

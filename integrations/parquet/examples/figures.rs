@@ -17,8 +17,8 @@
 #[path = "../../../tests/common/number.rs"]
 mod number;
 
-use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::hash;
+use lanebloom_formats::{Bitmap, Hashed, SplitBlockBloom};
 use number::number;
 use parquet::bloom_filter::Sbbf;
 use std::hint::black_box;
@@ -183,7 +183,7 @@ fn measure(bytes: usize, rounds: usize) {
         let found = table.time(name, CONTAINS_HASHES, KEYS, || {
             asked_hashes
                 .iter()
-                .filter(|hash| ours.contains_hash(black_box(**hash)))
+                .filter(|hash| ours.contains(&Hashed(black_box(**hash))))
                 .count()
         });
         assert_eq!(found, expected);
@@ -194,18 +194,18 @@ fn measure(bytes: usize, rounds: usize) {
         assert!(filter == after);
         let filter = base.clone();
         table.time(name, INSERT_HASHES, new.len(), || {
-            new_hashes.iter().filter(|hash| filter.insert_hash(**hash)).count()
+            new_hashes.iter().filter(|hash| filter.insert(&Hashed(**hash))).count()
         });
         assert!(filter == after);
 
         let name = "`SplitBlockBloom`, batches";
         let found = table.time(name, CONTAINS_KEYS, KEYS, || {
-            count_bitmaps(&asked, |keys, bitmap| ours.contains_batch_bitmap(keys, bitmap))
+            count_bitmaps(&asked, |keys, bitmap| ours.contains_batch(keys, Bitmap(bitmap)))
         });
         assert_eq!(found, expected);
         let found = table.time(name, CONTAINS_HASHES, KEYS, || {
             count_bitmaps(&asked_hashes, |hashes, bitmap| {
-                ours.contains_hashes_bitmap(hashes, bitmap)
+                ours.contains_batch(Hashed::slice(hashes), Bitmap(bitmap))
             })
         });
         assert_eq!(found, expected);
@@ -213,16 +213,20 @@ fn measure(bytes: usize, rounds: usize) {
         table.time(name, INSERT_KEYS, new.len(), || filter.insert_batch(new));
         assert!(filter == after);
         let filter = base.clone();
-        table.time(name, INSERT_HASHES, new.len(), || filter.insert_hashes(&new_hashes));
+        table.time(name, INSERT_HASHES, new.len(), || {
+            filter.insert_batch(Hashed::slice(&new_hashes))
+        });
         assert!(filter == after);
 
         let mut_name = "`SplitBlockBloom`, batches, `&mut`";
         let mut filter = base.clone();
-        table.time(mut_name, INSERT_KEYS, new.len(), || filter.insert_batch_mut(new));
+        table.time(mut_name, INSERT_KEYS, new.len(), || {
+            filter.exclusive().insert_batch(new)
+        });
         assert!(filter == after);
         let mut filter = base.clone();
         table.time(mut_name, INSERT_HASHES, new.len(), || {
-            filter.insert_hashes_mut(&new_hashes)
+            filter.exclusive().insert_batch(Hashed::slice(&new_hashes))
         });
         assert!(filter == after);
 
@@ -232,7 +236,7 @@ fn measure(bytes: usize, rounds: usize) {
         table.time(name, FILL, keys.len(), || filter.insert_batch(&keys));
         assert!(filter == ours);
         let mut filter = empty();
-        table.time(mut_name, FILL, keys.len(), || filter.insert_batch_mut(&keys));
+        table.time(mut_name, FILL, keys.len(), || filter.exclusive().insert_batch(&keys));
         assert!(filter == ours);
         let filter = empty();
         table.time("`SplitBlockBloom`, batches, 2 threads", FILL, keys.len(), || {
@@ -249,8 +253,8 @@ fn measure(bytes: usize, rounds: usize) {
             keys.len(),
             || {
                 thread::scope(|scope| {
-                    scope.spawn(|| other.insert_batch_mut(half));
-                    filter.insert_batch_mut(rest);
+                    scope.spawn(|| other.exclusive().insert_batch(half));
+                    filter.exclusive().insert_batch(rest);
                 });
                 filter.union_from(&other).unwrap();
             },

@@ -21,7 +21,7 @@ mod number;
 use bytes::{Buf, Bytes, buf::Reader};
 use lanebloom::bank::columns;
 use lanebloom_formats::splitblock::{Header, hash};
-use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+use lanebloom_formats::{Hashed, SplitBlockBank, SplitBlockBloom};
 use lanebloom_parquet::{HEADER, Result, with_filters};
 use number::number;
 use parquet::column::page::PageReader;
@@ -163,7 +163,7 @@ fn make(file: usize, rows: usize) -> Result<Vec<u8>> {
             return Ok(None);
         }
         let filter = SplitBlockBloom::with_capacity(hashes.len(), RATE)?;
-        filter.insert_hashes(hashes);
+        filter.insert_batch(Hashed::slice(hashes));
         Ok(Some(filter))
     })
 }
@@ -259,7 +259,7 @@ impl Table {
         let start = Instant::now();
         let mut found = vec![false; hashes.len()];
         for (group, filter) in filters.iter().enumerate() {
-            filter.contains_hashes(&hashes, &mut found);
+            filter.contains_batch(Hashed::slice(&hashes), &mut found);
             for (bitmap, &found) in right.chunks_mut(words).zip(&found) {
                 bitmap[group / 64] |= u64::from(found) << (group % 64);
             }
@@ -269,7 +269,7 @@ impl Table {
         let few = hashes.len().min(1000);
         for (bitmap, &hash) in right.chunks(words).zip(&hashes[..few]) {
             for (group, filter) in filters.iter().enumerate() {
-                if filter.contains_hash(hash) != (bitmap[group / 64] >> (group % 64) & 1 == 1) {
+                if filter.contains(&Hashed(hash)) != (bitmap[group / 64] >> (group % 64) & 1 == 1) {
                     return Err(format!("the answers of filter {group} differ").into());
                 }
             }
@@ -277,7 +277,9 @@ impl Table {
         let single = start.elapsed();
         let start = Instant::now();
         let mut asked = vec![0_u64; right.len()];
-        bank.which_hashes(&hashes, |i, bitmap| asked[i * words..][..words].copy_from_slice(bitmap));
+        bank.which_batch(Hashed::slice(&hashes), |i, bitmap| {
+            asked[i * words..][..words].copy_from_slice(bitmap)
+        });
         let by_bank = start.elapsed();
         if asked != right {
             return Err("the bank's answers are not the filters'".into());
@@ -309,7 +311,7 @@ impl Table {
             let hashes: Vec<u64> = request.iter().map(hash).collect();
             let mut by_group = vec![Vec::new(); self.groups.len()];
             if let By::Bank(bank) = by {
-                bank.which_hashes(&hashes, |i, found| {
+                bank.which_batch(Hashed::slice(&hashes), |i, found| {
                     columns(found).for_each(|group| by_group[group].push(request[i]));
                 });
             }

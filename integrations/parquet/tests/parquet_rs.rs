@@ -5,7 +5,7 @@ mod number;
 
 use bytes::Bytes;
 use lanebloom_formats::splitblock::{Header, MAX_FORMAT_BYTES, block_index, check_block, hash};
-use lanebloom_formats::{Funnel, SplitBlockBloom, SplitBlockView};
+use lanebloom_formats::{Funnel, Hashed, SplitBlockBloom, SplitBlockView};
 use lanebloom_parquet::{filter_bytes, hashes, row_groups, with_filters};
 use number::number;
 use parquet::basic::Type;
@@ -204,7 +204,7 @@ fn a_writers_filter_has_both_zeros() {
     group.close().unwrap();
     let file = with_filters(&writer.into_inner().unwrap().into(), |hashes| {
         let filter = SplitBlockBloom::with_capacity(100, 1e-6)?;
-        filter.insert_hashes(hashes);
+        filter.insert_batch(Hashed::slice(hashes));
         Ok(Some(filter))
     });
     let file = Bytes::from(file.unwrap());
@@ -310,18 +310,18 @@ fn the_files_filters_are_ours(file: &Bytes) -> usize {
             let scan = hashes(&*group, column).unwrap();
             let keys = HashSet::<u64>::from_iter(scan.iter().copied());
             let mut found = vec![false; scan.len()];
-            filter.contains_hashes(&scan, &mut found);
+            filter.contains_batch(Hashed::slice(&scan), &mut found);
             assert!(!found.is_empty() && found.iter().all(|found| *found));
             assert!(scan.iter().all(|hash| by_block(*hash)));
 
             let ours = SplitBlockBloom::with_bytes(header.bitset_bytes()).unwrap();
-            ours.insert_hashes(&scan);
+            ours.insert_batch(Hashed::slice(&scan));
             assert!(ours == filter);
 
             // The other group's keys, nearly all of them absent here.
             let (mut absent, mut wrong) = (0, 0);
             for hash in hashes(&*other, column).unwrap() {
-                assert_eq!(filter.contains_hash(hash), by_block(hash));
+                assert_eq!(filter.contains(&Hashed(hash)), by_block(hash));
                 if !keys.contains(&hash) {
                     absent += 1;
                     wrong += usize::from(by_block(hash));
@@ -364,7 +364,7 @@ fn folds_are_parquets() {
                 assert_eq!(factor, blocks / theirs.num_blocks());
                 factors.insert(factor);
                 let mut folded = ours;
-                folded.fold(factor).unwrap();
+                folded.exclusive().fold(factor).unwrap();
                 assert!(folded == as_parquet);
             }
         }
@@ -392,7 +392,7 @@ fn parquet_rs_skips_row_groups_by_our_filters() {
     let made = Bytes::from(
         with_filters(&plain, |hashes| {
             let filter = SplitBlockBloom::with_capacity(hashes.len(), 0.01)?;
-            filter.insert_hashes(hashes);
+            filter.insert_batch(Hashed::slice(hashes));
             Ok(Some(filter))
         })
         .unwrap(),
@@ -459,7 +459,8 @@ fn row_groups_are_those_that_parquet_rs_selects() {
 /// The bytes that `golden.py` had from pyarrow and DuckDB, by parquet-rs.
 #[test]
 fn golden_filters_are_parquet_rs() {
-    let golden: Value = serde_json::from_str(include_str!("../../../crates/formats/tests/data/split_block.json")).unwrap();
+    let golden: Value =
+        serde_json::from_str(include_str!("../../../crates/formats/tests/data/split_block.json")).unwrap();
     for case in golden["parquet"].as_array().unwrap() {
         let unhex = |text: &Value| -> Vec<u8> {
             let pairs = text.as_str().unwrap().as_bytes().chunks(2);

@@ -1,9 +1,10 @@
 //! One type for all filters, and what is done with a whole filter: statistics, unions, bytes.
 
 use crate::engine::{Foreign, VIEW, build_error};
+use lanebloom::bloom::Bloom;
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
-use lanebloom::{AnyFilter, BloomView, BuildError, IncompatibleError, SipHash13, Statistics};
+use lanebloom::{AnyFilter, BloomView, BuildError, IncompatibleError, Pair, SipHash13, Statistics};
 use lanebloom_formats::{GuavaBloom, JavaBloom, JavaFormat, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -38,11 +39,6 @@ macro_rules! each {
     };
 }
 pub(crate) use each;
-
-/// An exception for filters that do not go together.
-fn incompatible(error: IncompatibleError) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
 
 fn different() -> PyErr {
     PyTypeError::new_err(
@@ -137,7 +133,7 @@ impl Any {
 
     /// The rate that holds up to the expected keys.
     pub(crate) fn rate(&self) -> f64 {
-        each!(self, filter => filter.false_positive_rate_at(filter.expected_keys()))
+        each!(self, filter => filter.false_positive_rate())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -155,9 +151,11 @@ impl Any {
                     .map_err(unreadable);
             }
             Self::Own(filter) => filter.try_clone().map(Self::Own),
-            Self::Guava(foreign) => foreign.try_clone().map(|filter| Self::Guava(foreign.with(filter))),
-            Self::Spark(foreign) => foreign.try_clone().map(|filter| Self::Spark(foreign.with(filter))),
-            Self::SplitBlock(foreign) => foreign.try_clone().map(|filter| Self::SplitBlock(foreign.with(filter))),
+            Self::Guava(foreign) => foreign.try_clone().map(|filter| Self::Guava(foreign.same_ints(filter))),
+            Self::Spark(foreign) => foreign.try_clone().map(|filter| Self::Spark(foreign.same_ints(filter))),
+            Self::SplitBlock(foreign) => foreign
+                .try_clone()
+                .map(|filter| Self::SplitBlock(foreign.same_ints(filter))),
         }
         .map_err(build_error)
     }
@@ -197,7 +195,8 @@ impl Any {
         // union, the union itself says what does not go together.
         macro_rules! estimate {
             ($a:expr, $b:expr) => {
-                $a.estimated_union_len($b).ok().map(|len| {
+                $a.with($b).ok().map(|pair| {
+                    let len = pair.union_len();
                     let rate = $a.false_positive_rate_at(len);
                     let limit = Statistics::overfull_at($a.expected_keys());
                     (len, rate, rate > $a.false_positive_rate_at(limit))
@@ -214,7 +213,7 @@ impl Any {
                     let copy = a.try_clone().map_err(build_error)?;
                     copy.union_from(b).ok().map(|_| {
                         let statistics = copy.statistics();
-                        (statistics.len, statistics.false_positive_rate, copy.is_overfull())
+                        (statistics.len, statistics.false_positive_rate, statistics.is_overfull)
                     })
                 }
                 _ => None,
@@ -246,7 +245,7 @@ impl Any {
     /// An exception for two filters that have no union.
     fn cannot_unite(&self, other: &Self, error: IncompatibleError) -> PyErr {
         if self.is_bitmap() {
-            return incompatible(error);
+            return PyValueError::new_err(error.to_string());
         }
         PyValueError::new_err(format!(
             "the filters differ: one is {}, the other {}. Make both with the same arguments ({error})",
@@ -261,7 +260,7 @@ impl Any {
         let (a, b) = self.alike(other).ok_or_else(different)?;
         let mut both = a.try_clone().map_err(build_error)?;
         match (&mut both, b) {
-            (AnyFilter::Bloom(a), AnyFilter::Bloom(b)) => a.intersection_from(b),
+            (AnyFilter::Bloom(a), AnyFilter::Bloom(b)) => a.exclusive().intersection_from(b),
             (AnyFilter::Bitmap(a), AnyFilter::Bitmap(b)) => a.intersection_from(b),
             _ => return Err(different()),
         }
@@ -269,30 +268,33 @@ impl Any {
         Ok(Self::Own(both))
     }
 
-    pub(crate) fn is_subset(&self, other: &Self) -> PyResult<bool> {
+    /// Two Bloom filters, side by side.
+    fn pair<'a>(&'a self, other: &'a Self) -> PyResult<Pair<'a, Bloom, AnyHasher>> {
         match self.alike(other) {
-            Some((AnyFilter::Bloom(a), AnyFilter::Bloom(b))) => a.is_subset(b),
-            Some((AnyFilter::Bitmap(_), _)) => return Ok(self.intersection(other)?.equals(self)),
-            _ => return Err(different()),
+            Some((AnyFilter::Bloom(a), AnyFilter::Bloom(b))) => {
+                a.with(b).map_err(|error| self.cannot_unite(other, error))
+            }
+            _ => Err(different()),
         }
-        .map_err(|error| self.cannot_unite(other, error))
+    }
+
+    pub(crate) fn is_subset(&self, other: &Self) -> PyResult<bool> {
+        match self.is_bitmap() {
+            true => Ok(self.intersection(other)?.equals(self)),
+            false => Ok(self.pair(other)?.is_subset()),
+        }
     }
 
     pub(crate) fn is_disjoint(&self, other: &Self) -> PyResult<bool> {
-        match self.alike(other) {
-            Some((AnyFilter::Bloom(a), AnyFilter::Bloom(b))) => a.is_disjoint(b),
-            Some((AnyFilter::Bitmap(_), _)) => return Ok(self.intersection(other)?.len() == 0),
-            _ => return Err(different()),
+        match self.is_bitmap() {
+            true => Ok(self.intersection(other)?.len() == 0),
+            false => Ok(self.pair(other)?.is_disjoint()),
         }
-        .map_err(|error| self.cannot_unite(other, error))
     }
 
     /// An estimate of the number of keys in both.
     pub(crate) fn intersection_len(&self, other: &Self) -> PyResult<usize> {
-        match self.alike(other) {
-            Some((AnyFilter::Bloom(a), AnyFilter::Bloom(b))) => a.estimated_intersection_len(b).map_err(incompatible),
-            _ => Err(different()),
-        }
+        Ok(self.pair(other)?.intersection_len())
     }
 
     /// Whether both have the same content and class.
@@ -307,7 +309,7 @@ impl Any {
                 (AnyFilter::Windowed(a), AnyFilter::Windowed(b)) => a == b,
                 (AnyFilter::Bitmap(a), AnyFilter::Bitmap(b)) => a == b,
                 // A cuckoo filter's bytes show the order of the inserts too.
-                _ => a.hasher() == b.hasher() && a.to_bytes() == b.to_bytes(),
+                _ => a.hasher() == b.hasher() && a.snapshot().to_vec() == b.snapshot().to_vec(),
             }),
         }
     }
@@ -315,7 +317,7 @@ impl Any {
     /// The bytes that [`read`](Self::read) reads, and the functions for other systems.
     pub(crate) fn to_bytes(&self) -> PyResult<Vec<u8>> {
         Ok(match self {
-            Self::Own(filter) => filter.to_bytes(),
+            Self::Own(filter) => filter.snapshot().to_vec(),
             Self::View(view) => view.bytes().to_vec(),
             Self::Guava(foreign) => foreign.to_bytes(),
             Self::Spark(foreign) => foreign.to_bytes(),
@@ -326,7 +328,7 @@ impl Any {
     /// Writes what [`to_bytes`](Self::to_bytes) gives.
     pub(crate) fn write_to(&self, file: &mut File) -> io::Result<()> {
         match self {
-            Self::Own(filter) => filter.write_to(file),
+            Self::Own(filter) => filter.snapshot().write_to(file),
             Self::View(view) => file.write_all(view.bytes()),
             Self::Guava(foreign) => foreign.write_to(file),
             Self::Spark(foreign) => foreign.write_to(file),

@@ -11,7 +11,7 @@ use crate::task::in_threads;
 use lanebloom::bank::{BankError, columns};
 use lanebloom::codec::{Kind, replace_file};
 use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, ConcurrentBloom};
+use lanebloom::{AnyFilter, ConcurrentBloom, Hashed};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyTuple};
@@ -168,7 +168,7 @@ impl FilterBank {
 
     /// Fails if the bank lacks the column.
     fn check(&self, py: Python<'_>, column: usize) -> PyResult<()> {
-        self.with(py, |bank| bank.insert_hashes(column, &[]))
+        self.with(py, |bank| bank.insert_batch(column, Hashed::slice(&[])))
             .map(drop)
             .map_err(refused)
     }
@@ -260,7 +260,7 @@ impl FilterBank {
         key: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let hash = self.hash(key)?;
-        self.with(key.py(), |bank| bank.insert_hash(column.0, hash))
+        self.with(key.py(), |bank| bank.insert(column.0, &Hashed(hash)))
             .map_err(refused)
     }
 
@@ -284,7 +284,9 @@ impl FilterBank {
         let hashes = hashes(self.hasher, self.key.as_ref(), keys, threads.0)?;
         let insert = |_: usize, part: &[u64]| -> Result<usize, BankError> {
             let chunks = part.chunks(CHUNK);
-            chunks.map(|chunk| self.shared().insert_hashes(column.0, chunk)).sum()
+            chunks
+                .map(|chunk| self.shared().insert_batch(column.0, Hashed::slice(chunk)))
+                .sum()
         };
         let mut added = 0;
         for piece in hashes.chunks(PIECE * threads.0) {
@@ -334,7 +336,7 @@ impl FilterBank {
     /// The columns that may have a key, as a list in ascending order. The others certainly do not.
     fn which(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         let hash = self.hash(key)?;
-        Ok(self.with(key.py(), |bank| bank.which_hash(hash).collect()))
+        Ok(self.with(key.py(), |bank| bank.which(&Hashed(hash)).collect()))
     }
 
     /// The columns that may have each key: two arrays of integers, rows and columns.
@@ -374,7 +376,7 @@ impl FilterBank {
                 let (mut rows, mut found) = (Vec::new(), Vec::new());
                 for (c, chunk) in part.chunks(CHUNK).enumerate() {
                     let start = first + start + c * CHUNK;
-                    self.shared().which_hashes(chunk, |i, bitmap| {
+                    self.shared().which_batch(Hashed::slice(chunk), |i, bitmap| {
                         for column in columns(bitmap) {
                             rows.push((start + i) as i64);
                             found.push(column as i64);
@@ -400,13 +402,13 @@ impl FilterBank {
     /// (True, False, 1, 0)
     fn any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = self.hash(key)?;
-        Ok(self.with(key.py(), |bank| bank.any_hash(hash)))
+        Ok(self.with(key.py(), |bank| bank.any(&Hashed(hash))))
     }
 
     /// The number of columns that may have a key.
     fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<usize> {
         let hash = self.hash(key)?;
-        Ok(self.with(key.py(), |bank| bank.count_hash(hash)))
+        Ok(self.with(key.py(), |bank| bank.count(&Hashed(hash))))
     }
 
     /// Whether a column may have a key.
@@ -417,7 +419,7 @@ impl FilterBank {
     ) -> PyResult<bool> {
         self.check(key.py(), column.0)?;
         let hash = self.hash(key)?;
-        Ok(self.with(key.py(), |bank| bank.contains_hash(column.0, hash)))
+        Ok(self.with(key.py(), |bank| bank.contains(column.0, &Hashed(hash))))
     }
 
     /// A column as a BloomFilter of its own, with the same keys. That of a column which is not in
@@ -549,7 +551,7 @@ impl FilterBank {
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let names = self.names_line(py)?;
         let bytes = py.detach(|| {
-            let mut bytes = self.shared().to_bytes();
+            let mut bytes = self.shared().snapshot().to_vec();
             bytes.extend_from_slice(names.as_bytes());
             bytes
         });
@@ -575,7 +577,7 @@ impl FilterBank {
         let names = self.names_line(py)?;
         let write = || {
             replace_file(&path.0, |file| {
-                self.shared().write_to(&mut *file)?;
+                self.shared().snapshot().write_to(&mut *file)?;
                 file.write_all(names.as_bytes())
             })
         };

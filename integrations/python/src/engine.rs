@@ -2,8 +2,8 @@
 
 use crate::bytes::Encoding;
 use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, BloomView, BuildError, ConcurrentBitmap, InsertError, KeyHasher};
-use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom, spark};
+use lanebloom::{AnyFilter, BloomView, BuildError, ConcurrentBitmap, Hashed, InsertError, KeyHasher};
+use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom, guava, spark};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::ops::{Deref, RangeInclusive};
@@ -72,7 +72,9 @@ pub(crate) trait Engine: Keys {
     fn contains_one(&self, hash: Self::Hash) -> bool;
     fn contains_many(&self, hashes: &[Self::Hash], out: &mut [bool]);
     /// Inserts, and returns whether the key was new.
-    fn insert_one(&self, hash: Self::Hash) -> PyResult<bool>;
+    fn insert_one(&self, hash: Self::Hash) -> PyResult<bool> {
+        self.insert_many(&[hash]).map(|new| new == 1)
+    }
     /// Inserts, and returns how many of the keys were new.
     fn insert_many(&self, hashes: &[Self::Hash]) -> PyResult<usize>;
     /// Inserts the keys that are not there, and returns which.
@@ -96,25 +98,25 @@ pub(crate) trait Engine: Keys {
 
 /// A filter with a hasher of lanebloom, or a bitmap, which has none. Hashes that are keys are
 /// integers, and so are positions.
-pub(crate) trait Hashed: Send + Sync {
+pub(crate) trait WithHasher: Send + Sync {
     fn any_hasher(&self) -> Option<&AnyHasher>;
 }
 
-impl Hashed for AnyFilter {
+impl WithHasher for AnyFilter {
     #[inline(always)]
     fn any_hasher(&self) -> Option<&AnyHasher> {
         self.hasher()
     }
 }
 
-impl Hashed for BloomView<'static, AnyHasher> {
+impl WithHasher for BloomView<'static, AnyHasher> {
     #[inline(always)]
     fn any_hasher(&self) -> Option<&AnyHasher> {
         Some(self.hasher())
     }
 }
 
-impl<T: Hashed> Keys for T {
+impl<T: WithHasher> Keys for T {
     type Hash = u64;
     const ENCODING: Encoding = Encoding::Python;
 
@@ -186,53 +188,58 @@ fn signed(value: u64) -> String {
     }
 }
 
+/// Lookups of hashes never fail.
+const NO_HASHER: &str = "a hash needs no hasher";
+
 impl Engine for AnyFilter {
     #[inline(always)]
     fn contains_one(&self, hash: u64) -> bool {
-        self.contains_hash(hash)
+        self.contains(&Hashed(hash)).expect(NO_HASHER)
     }
     fn contains_many(&self, hashes: &[u64], out: &mut [bool]) {
-        self.contains_hashes(hashes, out);
+        self.contains_batch(Hashed::slice(hashes), out).expect(NO_HASHER);
     }
     #[inline(always)]
     fn insert_one(&self, hash: u64) -> PyResult<bool> {
-        self.insert_hash(hash).map_err(|error| refused(self, &[hash], error))
+        self.insert(&Hashed(hash))
+            .map_err(|error| refused(self, &[hash], error))
     }
     fn insert_many(&self, hashes: &[u64]) -> PyResult<usize> {
-        self.insert_hashes(hashes).map_err(|error| refused(self, hashes, error))
+        let inserted = self.insert_batch(Hashed::slice(hashes));
+        inserted.map_err(|error| refused(self, hashes, error))
     }
     fn insert_flagged(&self, hashes: &[u64], new: &mut [bool]) -> PyResult<usize> {
-        let refused = |error| refused(self, hashes, error);
+        let (keys, refused) = (Hashed::slice(hashes), |error| refused(self, hashes, error));
         match self {
-            Self::Bloom(filter) => Ok(filter.insert_hashes_flagged(hashes, new)),
-            Self::Windowed(filter) => Ok(filter.insert_hashes_flagged(hashes, new)),
-            Self::Scalable(filter) => filter.insert_hashes_flagged(hashes, new).map_err(refused),
-            Self::Bitmap(bitmap) => bitmap
-                .insert_batch_flagged(hashes, new)
-                .map_err(|_| beyond(bitmap, hashes)),
+            Self::Bloom(filter) => Ok(filter.insert_batch_into(keys, new)),
+            Self::Windowed(filter) => Ok(filter.insert_batch_into(keys, new)),
+            Self::Scalable(filter) => filter.insert_batch_into(keys, new).map_err(refused),
+            Self::Bitmap(bitmap) => {
+                let inserted = bitmap.insert_batch_into(hashes, new);
+                inserted.map_err(|_| beyond(bitmap, hashes))
+            }
             // Fails for keys too that it seems to have.
             Self::Static(_) => self.insert_many(hashes),
             _ => {
                 for (&hash, new) in hashes.iter().zip(&mut *new) {
-                    *new = !self.contains_hash(hash) && self.insert_one(hash)?;
+                    *new = !self.contains_one(hash) && self.insert_one(hash)?;
                 }
                 Ok(new.iter().filter(|new| **new).count())
             }
         }
     }
     fn insert_words(&self, words: &[u64]) -> Option<PyResult<usize>> {
-        let added = match self.any_hasher() {
-            Some(AnyHasher::Builtin(_)) => self.insert_batch(words),
-            _ => self.insert_hashes(words),
-        };
-        Some(added.map_err(|error| refused(self, words, error)))
+        Some(match self.any_hasher() {
+            Some(AnyHasher::Builtin(_)) => self.insert_batch(words).map_err(|error| refused(self, words, error)),
+            _ => self.insert_many(words),
+        })
     }
     fn is_by_pool(&self) -> bool {
         matches!(self, Self::Bloom(_))
     }
     fn insert_many_by_pool(&self, hashes: &[u64]) -> usize {
         match self {
-            Self::Bloom(filter) => filter.par_insert_hashes(hashes),
+            Self::Bloom(filter) => filter.parallel().insert_batch(Hashed::slice(hashes)),
             _ => unreachable!("see is_by_pool"),
         }
     }
@@ -240,13 +247,10 @@ impl Engine for AnyFilter {
 
 impl Engine for BloomView<'static, AnyHasher> {
     fn contains_one(&self, hash: u64) -> bool {
-        self.contains_hash(hash)
+        self.contains(&Hashed(hash))
     }
     fn contains_many(&self, hashes: &[u64], out: &mut [bool]) {
-        self.contains_hashes(hashes, out);
-    }
-    fn insert_one(&self, _: u64) -> PyResult<bool> {
-        Err(PyTypeError::new_err(VIEW))
+        self.contains_batch(Hashed::slice(hashes), out);
     }
     fn insert_many(&self, _: &[u64]) -> PyResult<usize> {
         Err(PyTypeError::new_err(VIEW))
@@ -276,7 +280,7 @@ impl Hashes {
     }
 }
 
-impl Hashed for Hashes {
+impl WithHasher for Hashes {
     #[inline(always)]
     fn any_hasher(&self) -> Option<&AnyHasher> {
         Some(&self.hasher)
@@ -289,9 +293,6 @@ impl Engine for Hashes {
     }
     fn contains_many(&self, _: &[u64], out: &mut [bool]) {
         out.fill(false);
-    }
-    fn insert_one(&self, hash: u64) -> PyResult<bool> {
-        self.insert_many(&[hash]).map(|added| added == 1)
     }
     fn insert_many(&self, hashes: &[u64]) -> PyResult<usize> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -316,7 +317,7 @@ pub(crate) struct Foreign<F> {
 
 impl<F> Foreign<F> {
     /// Another filter with these integers.
-    pub(crate) fn with(&self, filter: F) -> Self {
+    pub(crate) fn same_ints(&self, filter: F) -> Self {
         Self { filter, ..*self }
     }
 }
@@ -330,7 +331,7 @@ impl<F> Deref for Foreign<F> {
 }
 
 macro_rules! foreign {
-    ($($filter:ident: $hash:ty, $encoding:ident, $hash_longs:expr;)*) => {$(
+    ($($filter:ident: $hash:ty, $encoding:ident, $hash_longs:expr, $keys:expr;)*) => {$(
         impl Keys for Foreign<$filter> {
             type Hash = $hash;
             const ENCODING: Encoding = Encoding::$encoding;
@@ -361,30 +362,31 @@ macro_rules! foreign {
 
         impl Engine for Foreign<$filter> {
             fn contains_one(&self, hash: $hash) -> bool {
-                self.contains_hash(hash)
+                self.contains(&$keys(&[hash])[0])
             }
             fn contains_many(&self, hashes: &[$hash], out: &mut [bool]) {
-                self.contains_hashes(hashes, out);
+                self.contains_batch($keys(hashes), out);
             }
             fn insert_one(&self, hash: $hash) -> PyResult<bool> {
-                Ok(self.insert_hash(hash))
+                Ok(self.insert(&$keys(&[hash])[0]))
             }
             fn insert_many(&self, hashes: &[$hash]) -> PyResult<usize> {
-                Ok(self.insert_hashes(hashes))
+                Ok(self.insert_batch($keys(hashes)))
             }
             fn insert_flagged(&self, hashes: &[$hash], new: &mut [bool]) -> PyResult<usize> {
-                Ok(self.insert_hashes_flagged(hashes, new))
+                Ok(self.insert_batch_into($keys(hashes), new))
             }
         }
     )*};
 }
 
 foreign! {
-    GuavaBloom: (u64, u64), Plain, |filter: &Self, words, out| filter.hash_batch(words, out);
-    SplitBlockBloom: u64, Plain, |filter: &Self, words, out| filter.hash_batch(words, out);
+    GuavaBloom: guava::Hash, Plain, |filter: &Self, words, out| filter.hash_batch(words, out), std::convert::identity;
+    SplitBlockBloom: u64, Plain, |filter: &Self, words, out| filter.hash_batch(words, out), Hashed::slice;
     // Spark's keys have a sign.
     SparkBloom: spark::Hash, Spark,
-        |filter: &Self, words, out| by_tiles(words, out, u64::cast_signed, |longs, out| filter.hash_batch(longs, out));
+        |filter: &Self, words, out| by_tiles(words, out, u64::cast_signed, |longs, out| filter.hash_batch(longs, out)),
+        std::convert::identity;
 }
 
 /// Hashes what `key` makes of words, some at a time.

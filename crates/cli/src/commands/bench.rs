@@ -12,7 +12,7 @@ use crate::table;
 use crate::test_keys::{absent, hash_at, hashes_at, insert_range};
 use anyhow::{Context, Result, ensure};
 use indicatif::HumanCount;
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, Hashed};
 use lanebloom_files::claims::Claims;
 use lanebloom_files::output::Output;
 use lanebloom_files::stdout;
@@ -198,8 +198,11 @@ fn measure(mut filter: ConcurrentBloom, time: Duration) -> Result<Measured> {
             let hashes = hashes_at::<PASS>(|i| next + i);
             next += PASS as u64;
             passes[operation].time(|| match operation {
-                2 => hashes.iter().filter(|&&hash| filter.insert_hash(hash)).count(),
-                _ => hashes.chunks(BATCH).map(|hashes| filter.insert_hashes(hashes)).sum(),
+                2 => hashes.iter().filter(|&&hash| filter.insert(&Hashed(hash))).count(),
+                _ => hashes
+                    .chunks(BATCH)
+                    .map(|hashes| filter.insert_batch(Hashed::slice(hashes)))
+                    .sum(),
             });
         }
     }
@@ -216,11 +219,11 @@ fn measure(mut filter: ConcurrentBloom, time: Duration) -> Result<Measured> {
             });
             random += PASS as u64;
             let mut batch = |hashes: &[u64]| {
-                filter.contains_hashes(hashes, &mut found);
+                filter.contains_batch(Hashed::slice(hashes), &mut found);
                 found.iter().filter(|&&found| found).count()
             };
             passes[operation].time(|| match operation {
-                0 | 1 => hashes.iter().filter(|&&hash| filter.contains_hash(hash)).count(),
+                0 | 1 => hashes.iter().filter(|&&hash| filter.contains(&Hashed(hash))).count(),
                 _ => hashes.chunks(BATCH).map(&mut batch).sum(),
             });
         }

@@ -12,7 +12,7 @@ use crate::table;
 use anyhow::{Context, Result, ensure};
 use indicatif::HumanBytes;
 use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, FastHash, Murmur3, ScalableBloom, StaticFilter};
+use lanebloom::{AnyFilter, FastHash, Hashed, Murmur3, ScalableBloom, StaticFilter};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::{Files, Input, KeptInput, Reader};
 use lanebloom_files::output::Output;
@@ -203,7 +203,7 @@ impl BuildJob<'_> {
     fn static_filter(&self, hashes: &[u64], rate: f64) -> Result<StaticFilter<AnyHasher>> {
         let builder = StaticFilter::builder().hasher(self.hasher).false_positive_rate(rate);
         let threads = ThreadPoolBuilder::new().num_threads(self.threads()).build()?;
-        Ok(threads.install(|| builder.par_build_from_hashes(hashes))?)
+        Ok(threads.install(|| builder.par_build_from_batch(Hashed::slice(hashes)))?)
     }
 
     /// The filter of what was filled, and the number of different keys, with those that were taken
@@ -219,7 +219,7 @@ impl BuildJob<'_> {
             }
             Target::Guava(filter) => {
                 let filter = Arc::into_inner(filter).expect(ENDED);
-                let unique = filter.estimated_len().min(filled.records);
+                let unique = filter.statistics().len.min(filled.records);
                 (Content::Guava(filter), unique)
             }
             Target::Redis(filter) => {
@@ -230,7 +230,7 @@ impl BuildJob<'_> {
             Target::Hashes(hashes) => {
                 let filter = self.static_filter(&hashes, rate);
                 let filter = filter.with_context(|| format!("a static filter for {} keys", hashes.len()))?;
-                let unique = filter.estimated_len();
+                let unique = filter.statistics().len;
                 (Content::Filter(AnyFilter::Static(filter)), unique)
             }
         })
@@ -328,7 +328,9 @@ impl SharedSeen {
         // together.
         let reserve = |room: usize| room.checked_sub(hashes.len());
         let reserved = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
-        let new = reserved.ok().and_then(|_| seen.filter().insert_hashes(hashes).ok())?;
+        let new = reserved
+            .ok()
+            .and_then(|_| seen.filter().insert_batch(Hashed::slice(hashes)).ok())?;
         self.room.fetch_add(hashes.len() - new, Ordering::Relaxed);
         self.uncounted.fetch_add(new, Ordering::Relaxed);
         Some(new)

@@ -6,11 +6,9 @@ use crate::filter_file::{Content, FilterFile};
 use crate::table;
 use anyhow::Result;
 use indicatif::HumanBytes;
-use lanebloom::bloom::Bloom;
 use lanebloom::codec::{self, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
-use lanebloom::traits::Engine;
-use lanebloom::{AnyFilter, Filter, Statistics};
+use lanebloom::{AnyFilter, ConcurrentBloom, Membership, Statistics};
 use lanebloom_files::stdout;
 use lanebloom_files::summary::object;
 use serde_json::Value;
@@ -75,8 +73,9 @@ impl Facts {
                 facts.add("bits", filter.bit_size());
                 // The stream does not say for how many keys it is.
                 facts.memory(filter.memory_bytes() as u64);
-                facts.now(filter.statistics(), ESTIMATED);
-                facts.overfull(filter.is_overfull());
+                let now = filter.statistics();
+                facts.now(now, ESTIMATED);
+                facts.overfull(now.is_overfull);
             }
             Content::Redis(dump) => {
                 let (filter, info) = (&dump.filter, dump.filter.info());
@@ -178,9 +177,10 @@ impl Facts {
                 self.layers("generation", live.iter().map(|generation| &**generation));
             }
             AnyFilter::Counting(filter) => {
-                self.add("words per key", filter.words_per_key());
-                self.add("bits per line", filter.bits_per_line());
-                self.add("blocks", filter.blocks());
+                let layout = filter.layout();
+                self.add("words per key", layout.words_per_key);
+                self.add("bits per line", layout.bits_per_line);
+                self.add("blocks", layout.blocks);
                 self.add("stuck counters", filter.stuck_counters());
                 self.sized(filter, ESTIMATED);
             }
@@ -276,7 +276,7 @@ impl Facts {
         }
     }
 
-    fn layers<'a, S: 'a>(&mut self, name: &'static str, layers: impl Iterator<Item = &'a Filter<Bloom, S>>) {
+    fn layers<'a, S: 'a>(&mut self, name: &'static str, layers: impl Iterator<Item = &'a ConcurrentBloom<S>>) {
         for (number, layer) in layers.enumerate() {
             (self.part_name, self.part) = (name, number + 1);
             self.shape(layer);
@@ -285,20 +285,22 @@ impl Facts {
         self.part = 0;
     }
 
-    fn shape<S>(&mut self, filter: &Filter<Bloom, S>) {
-        self.add("words per key", filter.words_per_key());
-        self.add("bits per line", filter.bits_per_line());
-        self.add("lines per key", filter.lines_per_key());
-        self.add("blocks", filter.blocks());
+    fn shape<S>(&mut self, filter: &ConcurrentBloom<S>) {
+        let layout = filter.layout();
+        self.add("words per key", layout.words_per_key);
+        self.add("bits per line", layout.bits_per_line);
+        self.add("lines per key", layout.lines_per_key);
+        self.add("blocks", layout.blocks);
     }
 
     /// `keys` says how the number of keys is known.
-    fn sized<E: Engine, S>(&mut self, filter: &Filter<E, S>, keys: &'static str) {
+    fn sized(&mut self, filter: &impl Membership, keys: &'static str) {
+        let now = filter.statistics();
         self.add("keys expected", filter.expected_keys());
         self.memory(filter.memory_bytes() as u64);
         self.rate("rate planned", filter.false_positive_rate());
-        self.now(filter.statistics(), keys);
-        self.overfull(filter.is_overfull());
+        self.now(now, keys);
+        self.overfull(now.is_overfull);
     }
 
     fn now(&mut self, now: Statistics, keys: &'static str) {

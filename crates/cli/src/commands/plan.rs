@@ -12,10 +12,9 @@ use crate::args::Plan;
 use crate::table::{rate as rate_text, table};
 use anyhow::Result;
 use indicatif::HumanBytes;
-use lanebloom::traits::Engine;
 use lanebloom::{
-    BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, ScalableBloom, StaticFilter,
-    TombstoneBloom, WindowedBloom,
+    BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Hashed, Membership, ScalableBloom,
+    StaticFilter, TombstoneBloom, WindowedBloom,
 };
 use lanebloom_files::stdout;
 use lanebloom_files::summary::object;
@@ -99,9 +98,9 @@ fn scattered(bits: f64) -> f64 {
     2.0 - 0.5_f64.powf(bits - 1.0)
 }
 
-fn size<E: Engine, S>(filter: &Filter<E, S>, present: f64, absent: f64) -> Size {
+fn size(filter: &impl Membership, present: f64, absent: f64) -> Size {
     Size {
-        bits_per_key: filter.bits_per_key(),
+        bits_per_key: 8.0 * filter.memory_bytes() as f64 / filter.expected_keys() as f64,
         rate: filter.false_positive_rate(),
         present,
         absent,
@@ -110,7 +109,7 @@ fn size<E: Engine, S>(filter: &Filter<E, S>, present: f64, absent: f64) -> Size 
 
 fn bloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let filter = ConcurrentBloom::with_capacity(keys, rate)?;
-    let lines = filter.lines_per_key() as f64;
+    let lines = filter.layout().lines_per_key as f64;
     // A lookup reads the second of two lines if the first has all its bits: at the root of the
     // rate.
     Ok(size(
@@ -130,16 +129,21 @@ fn fixed(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let hashes: Vec<u64> = (1..=keys as u64)
         .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
         .collect();
-    let filter = StaticFilter::from_hashes(&hashes, rate)?;
+    let filter = StaticFilter::from_keys(Hashed::slice(&hashes), rate)?;
     let lines = filter.cells_per_key() as f64;
-    Ok(size(&filter, lines, lines))
+    Ok(Size {
+        bits_per_key: filter.statistics().bits_per_key,
+        rate: filter.false_positive_rate(),
+        present: lines,
+        absent: lines,
+    })
 }
 
 fn guava(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let filter = GuavaBloom::with_capacity(keys, rate)?;
     let bits = f64::from(filter.hash_functions());
     Ok(Size {
-        bits_per_key: filter.bits_per_key(),
+        bits_per_key: filter.statistics().bits_per_key,
         rate: filter.false_positive_rate(),
         present: bits,
         absent: scattered(bits),
@@ -152,7 +156,7 @@ fn redisbloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let layer = filter.layers().next().expect("there is a layer");
     let bits = f64::from(layer.hash_functions);
     Ok(Size {
-        bits_per_key: filter.bits_per_key(),
+        bits_per_key: filter.statistics().bits_per_key,
         rate: layer.false_positive_rate,
         present: bits,
         absent: scattered(bits),

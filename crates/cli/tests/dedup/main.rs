@@ -22,6 +22,8 @@ mod pipes;
 mod random;
 mod rates;
 mod records;
+#[cfg(unix)]
+mod signals;
 mod state;
 
 use random::Random;

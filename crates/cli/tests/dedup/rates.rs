@@ -57,7 +57,7 @@ fn model(layers: &[ConcurrentBloom], keys: f64) -> f64 {
     const STEPS: usize = 1000;
     let (mut left, mut older, mut mistakes) = (keys, 0.0, 0.0);
     for layer in layers {
-        let len = left.min(layer.estimated_len() as f64);
+        let len = left.min(layer.statistics().len as f64);
         let rate = |share: f64| layer.false_positive_rate_at((len * share) as usize);
         let mean = (0..STEPS)
             .map(|step| rate((step as f64 + 0.5) / STEPS as f64))

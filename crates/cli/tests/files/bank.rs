@@ -206,7 +206,10 @@ fn filters_become_columns() {
     shell.ok("build a -o many.lbf --expected 50000 --rate 1e-4");
     shell.write("one", "1\n");
     shell.ok("build one -o one.lbf --expected 10 --rate 1e-4");
-    shell.write("scalable.lbf", ScalableBloom::with_capacity(9, 0.1).unwrap().to_bytes());
+    shell.write(
+        "scalable.lbf",
+        ScalableBloom::with_capacity(9, 0.1).unwrap().snapshot().to_vec(),
+    );
     for (line, parts) in [
         (
             "a.lbf b.lbf slow.lbf",

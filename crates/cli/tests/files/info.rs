@@ -48,7 +48,7 @@ fn info_as_json() {
     // Layers are an array.
     let scalable = ScalableBloom::with_capacity(100, 0.01).unwrap();
     scalable.insert_all((0..1000).map(|key: u32| key.to_string())).unwrap();
-    shell.write("scalable", scalable.to_bytes());
+    shell.write("scalable", scalable.snapshot().to_vec());
     let value: Value = serde_json::from_str(&shell.ok("info --json scalable")).unwrap();
     let layers = value["each_layer"].as_array().unwrap();
     assert!(layers.len() > 1 && value["layers"] == layers.len(), "{value}");
@@ -107,7 +107,7 @@ fn info_says_when_a_filter_is_overfull() {
     };
     let both = |one, other| {
         let builder = ScalableBloom::builder().false_positive_rate(0.02);
-        builder.build_from([one, other]).unwrap().to_bytes()
+        builder.build_from([one, other]).unwrap().snapshot().to_vec()
     };
     let guava = |keys: u32| {
         let filter = GuavaBloom::with_capacity(1000, 0.01).unwrap();
@@ -115,8 +115,8 @@ fn info_says_when_a_filter_is_overfull() {
         filter.to_bytes()
     };
     for (bytes, overfull) in [
-        (filled(1000).to_bytes(), false),
-        (filled(2000).to_bytes(), true),
+        (filled(1000).snapshot().to_vec(), false),
+        (filled(2000).snapshot().to_vec(), true),
         (both(filled(1000), filled(900)), false),
         (both(filled(1000), filled(2000)), true),
         (guava(1000), false),
@@ -202,8 +202,8 @@ fn a_secret_key() {
         .unwrap();
     scalable.insert_all(0..100u32).unwrap();
     for (kind, bytes) in [
-        ("ConcurrentBloom", filter.to_bytes()),
-        ("ScalableBloom", scalable.to_bytes()),
+        ("ConcurrentBloom", filter.snapshot().to_vec()),
+        ("ScalableBloom", scalable.snapshot().to_vec()),
     ] {
         shell.write("keyed", &bytes);
         assert_eq!(shell.fact("keyed", "kind"), kind);
@@ -340,7 +340,7 @@ fn an_endless_pipe_is_no_filter() {
     let and_more = |bytes: &[u8]| [bytes, b"x"].concat();
     let zeros = "not a filter file: it begins with \"\\x00";
     let guava = and_more(&GuavaBloom::with_capacity(1000, 0.01).unwrap().to_bytes());
-    let bloom = and_more(&ConcurrentBloom::with_capacity(1000, 0.01).unwrap().to_bytes());
+    let bloom = and_more(&ConcurrentBloom::with_capacity(1000, 0.01).unwrap().snapshot().to_vec());
     for (line, bytes, error) in [
         ("info pipe", &[0; 128][..], zeros),
         ("query pipe -", &[0; 128], zeros),
@@ -377,9 +377,9 @@ fn unreadable_snapshots_come_from_stdin_too() {
     let delta = fs::read(data("delta_v1_four.bin")).unwrap();
     let of = |parts: &[&[u8]]| parts.concat();
     for bytes in [
-        windowed.to_bytes(),
-        of(&[&windowed.to_bytes(), &delta, &delta]),
-        of(&[&delta, &windowed.to_bytes()]),
+        windowed.snapshot().to_vec(),
+        of(&[&windowed.snapshot().to_vec(), &delta, &delta]),
+        of(&[&delta, &windowed.snapshot().to_vec()]),
         delta.clone(),
     ] {
         shell.write("file", &bytes);
@@ -407,7 +407,7 @@ fn unreadable_snapshots_come_from_stdin_too() {
 fn hostile_headers() {
     let shell = Shell::new();
     // A filter of 64 TiB, for which nothing is allocated.
-    let mut bytes = ConcurrentBloom::with_capacity(1000, 0.01).unwrap().to_bytes();
+    let mut bytes = ConcurrentBloom::with_capacity(1000, 0.01).unwrap().snapshot().to_vec();
     bytes[40..48].copy_from_slice(&(1u64 << 40).to_le_bytes());
     bytes[24..32].copy_from_slice(&((64u64 << 40) + 192).to_le_bytes());
     let sum = XxHash3_64::oneshot(&bytes[..120]).to_le_bytes();

@@ -70,17 +70,26 @@ fn what_cannot_be_merged() {
     shell.write("keys", lines(0..1000));
     shell.ok("build keys -o bloom");
     let seven = ConcurrentBloom::builder().expected_keys(1000).seed(7).build().unwrap();
-    shell.write("seven", seven.to_bytes());
+    shell.write("seven", seven.snapshot().to_vec());
     shell.ok("build keys -o guava --format guava --expected 1000");
     shell.ok("build keys -o other --format guava --expected 2000");
     shell.ok("build keys -o redis --format redisbloom --redis-key a");
-    shell.write("cuckoo", CuckooFilter::with_capacity(1000, 0.01).unwrap().to_bytes());
-    shell.write("scalable", ScalableBloom::with_capacity(1000, 0.01).unwrap().to_bytes());
+    shell.write(
+        "cuckoo",
+        CuckooFilter::with_capacity(1000, 0.01).unwrap().snapshot().to_vec(),
+    );
+    shell.write(
+        "scalable",
+        ScalableBloom::with_capacity(1000, 0.01).unwrap().snapshot().to_vec(),
+    );
     let keyed = ConcurrentBloom::builder()
         .expected_keys(1000)
         .hasher(SipHash13::random());
-    shell.write("keyed", keyed.clone().build().unwrap().to_bytes());
-    shell.write("rekeyed", keyed.hasher(SipHash13::random()).build().unwrap().to_bytes());
+    shell.write("keyed", keyed.clone().build().unwrap().snapshot().to_vec());
+    shell.write(
+        "rekeyed",
+        keyed.hasher(SipHash13::random()).build().unwrap().snapshot().to_vec(),
+    );
     shell.ok("build keys -o fast --hasher fast");
     for (files, reason) in [
         (
@@ -119,7 +128,7 @@ fn what_cannot_be_merged() {
     shell.fails("merge bloom -o merged", "2 values");
     let grown = ScalableBloom::with_capacity(1000, 0.01).unwrap();
     grown.insert_all(lines(0..10_000).lines()).unwrap();
-    shell.write("grown", grown.to_bytes());
+    shell.write("grown", grown.snapshot().to_vec());
     for files in ["scalable grown", "grown scalable"] {
         shell.ok(&format!("merge {files} -o merged"));
         assert_eq!(shell.fact("merged", "kind"), "ScalableBloom");
@@ -133,7 +142,7 @@ fn a_summary_names_the_kind() {
     let shell = Shell::new();
     let bitmap = ConcurrentBitmap::new(1000).unwrap();
     (0..5).for_each(|number| assert_eq!(bitmap.insert(number), Ok(true)));
-    shell.write("bitmap", bitmap.to_bytes());
+    shell.write("bitmap", bitmap.snapshot().to_vec());
     let text = stderr(&shell.run("merge bitmap bitmap -o both"));
     assert_eq!(text, "2 files, one ConcurrentBitmap, 128 B, 5 numbers\n");
     let text = stderr(&shell.run("merge bitmap bitmap -o both --json-summary"));
@@ -156,7 +165,7 @@ fn filters_of_a_hasher_that_is_not_at_hand() {
         let builder = ConcurrentBloom::builder().expected_keys(1000).hasher(hasher);
         let filter = builder.build().unwrap();
         filter.insert_all(keys);
-        filter.to_bytes()
+        filter.snapshot().to_vec()
     };
     shell.write("one", filter(0..300));
     shell.write("two", filter(200..500));
@@ -166,7 +175,7 @@ fn filters_of_a_hasher_that_is_not_at_hand() {
         let builder = ScalableBloom::builder().expected_keys(1000).hasher(hasher);
         let filter = builder.build().unwrap();
         filter.insert_all(keys).unwrap();
-        filter.to_bytes()
+        filter.snapshot().to_vec()
     };
     shell.write("one", scalable(0..300));
     shell.write("two", scalable(200..500));
@@ -187,7 +196,7 @@ fn conversions() {
     let keys: Vec<&str> = all.lines().collect();
     let scalable = ScalableBloom::builder().expected_keys(500).seed(3).build().unwrap();
     scalable.insert_all(&keys).unwrap();
-    shell.write("scalable", scalable.to_bytes());
+    shell.write("scalable", scalable.snapshot().to_vec());
     shell.write("keys", &all);
     let error = shell.error("convert scalable -o bloom --to lanebloom");
     let text = format!(
@@ -198,9 +207,9 @@ fn conversions() {
     // All keys are in one layer.
     let scalable = ScalableBloom::builder().hint(5000).seed(3).build().unwrap();
     scalable.insert_all(&keys).unwrap();
-    shell.write("scalable", scalable.to_bytes());
+    shell.write("scalable", scalable.snapshot().to_vec());
     shell.ok("convert scalable -o bloom --to lanebloom");
-    assert!(shell.read("bloom") == scalable.into_layers()[0].to_bytes());
+    assert!(shell.read("bloom") == scalable.into_layers()[0].snapshot().to_vec());
     assert_eq!(shell.fact("bloom", "kind"), "ConcurrentBloom");
     assert_eq!(shell.fact("bloom", "hasher"), "Murmur3, seed 3");
     assert_eq!(shell.ok("query bloom keys --present"), all);
@@ -213,7 +222,7 @@ fn conversions() {
     let half = |range: std::ops::Range<usize>| {
         let filter = ConcurrentBloom::with_capacity(5000, 0.01).unwrap();
         filter.insert_all(&keys[range]);
-        filter.to_bytes()
+        filter.snapshot().to_vec()
     };
     shell.write("first", half(0..2000));
     shell.write("second", half(2000..5000));
@@ -221,7 +230,10 @@ fn conversions() {
     shell.ok("convert one -o same --to lanebloom");
     assert!(shell.read("one") == half(0..5000) && shell.read("same") == half(0..5000));
 
-    shell.write("cuckoo", CuckooFilter::with_capacity(10, 0.01).unwrap().to_bytes());
+    shell.write(
+        "cuckoo",
+        CuckooFilter::with_capacity(10, 0.01).unwrap().snapshot().to_vec(),
+    );
     shell.write("guava", GuavaBloom::with_capacity(10, 0.01).unwrap().to_bytes());
     for (file, target) in [
         ("guava", "lanebloom"),

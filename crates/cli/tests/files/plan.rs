@@ -28,7 +28,7 @@ fn plans_as_json() {
         .iter()
         .find(|object| object["filter"] == "ConcurrentBloom")
         .unwrap();
-    is_about(&found["bits_per_key"], bloom.bits_per_key());
+    is_about(&found["bits_per_key"], bloom.statistics().bits_per_key);
     assert_eq!(found["memory_bytes"], bloom.memory_bytes());
     assert_eq!((&found["keys"], &found["rate_wanted"]), (&1000.into(), &0.01.into()));
     is_about(&found["rate"], bloom.false_positive_rate());
@@ -60,12 +60,12 @@ fn plans() {
     let redis = RedisBloom::with_capacity(3_000_000, 1e-3).unwrap();
     let fixed = StaticFilter::from_keys(0..3_000_000u32, 1e-3).unwrap();
     for (name, built) in [
-        ("ConcurrentBloom", bloom.bits_per_key()),
-        ("CuckooFilter", cuckoo.bits_per_key()),
-        ("GuavaBloom", guava.bits_per_key()),
-        ("ScalableBloom", scalable.bits_per_key()),
-        ("RedisBloom", redis.bits_per_key()),
-        ("StaticFilter", fixed.bits_per_key()),
+        ("ConcurrentBloom", bloom.statistics().bits_per_key),
+        ("CuckooFilter", cuckoo.statistics().bits_per_key),
+        ("GuavaBloom", guava.statistics().bits_per_key),
+        ("ScalableBloom", scalable.statistics().bits_per_key),
+        ("RedisBloom", redis.statistics().bits_per_key),
+        ("StaticFilter", fixed.statistics().bits_per_key),
         ("textbook Bloom filter", 14.3776),
     ] {
         assert!((bits(name) - built).abs() < 0.055, "{name}: {} and {built}", bits(name));

@@ -1,7 +1,7 @@
 //! `query`: answers, what is printed of a line, and the exit status.
 
 use super::{Shell, count_lines, lines, stderr};
-use lanebloom::{CuckooFilter, DLeftFilter, FastHash, Prehashed, ScalableBloom, WindowedBloom};
+use lanebloom::{CuckooFilter, DLeftFilter, FastHash, Hashed, Prehashed, ScalableBloom, WindowedBloom};
 use std::process::Stdio;
 
 /// Lines stay as they are; the exit status says whether all keys are there.
@@ -125,10 +125,10 @@ fn filters_of_programs_are_queried() {
     windowed.rotate();
     windowed.insert_all(&keys[500..]);
     for bytes in [
-        cuckoo.to_bytes(),
-        d_left.to_bytes(),
-        scalable.to_bytes(),
-        windowed.to_bytes(),
+        cuckoo.snapshot().to_vec(),
+        d_left.snapshot().to_vec(),
+        scalable.snapshot().to_vec(),
+        windowed.snapshot().to_vec(),
     ] {
         shell.write("filter", bytes);
         let present = shell.run_with("query filter --present", all.clone()).stdout;
@@ -166,12 +166,12 @@ fn hashers() {
     let library = library.false_positive_rate(0.001).build().unwrap();
     library.insert_all(all.lines()).unwrap();
     assert_eq!(shell.fact("filter", "hasher"), "FastHash, seed 0");
-    assert!(shell.read("filter") == library.into_layers()[0].to_bytes());
+    assert!(shell.read("filter") == library.into_layers()[0].snapshot().to_vec());
     // A seed of another program's.
     let seeded = CuckooFilter::builder().hasher(FastHash::with_seed(7));
     let seeded = seeded.expected_keys(100).build().unwrap();
     seeded.insert("a").unwrap();
-    shell.write("seeded", seeded.to_bytes());
+    shell.write("seeded", seeded.snapshot().to_vec());
     assert_eq!(shell.fact("seeded", "hasher"), "FastHash, seed 7");
     assert_eq!(shell.run_with("query seeded --present", "a\nb\n").stdout, b"a\n");
 
@@ -212,9 +212,9 @@ fn hashes_as_keys() {
     let library = ScalableBloom::builder().hasher(Prehashed).hint(2000);
     let library = library.false_positive_rate(0.001).build().unwrap();
     library
-        .insert_hashes(&(0..2000).map(hash).collect::<Vec<u64>>())
+        .insert_batch(Hashed::slice(&(0..2000).map(hash).collect::<Vec<u64>>()))
         .unwrap();
-    assert!(shell.read("filter") == library.into_layers()[0].to_bytes());
+    assert!(shell.read("filter") == library.into_layers()[0].snapshot().to_vec());
     // The hash may be a field, a column or a value of JSON, and may ask another program's filter.
     let last = hash(1999);
     let present = |line: &str, text: String| assert_eq!(shell.run_with(line, text).status.code(), Some(0), "{line}");
@@ -228,8 +228,8 @@ fn hashes_as_keys() {
         .expected_keys(100)
         .build()
         .unwrap();
-    cuckoo.insert_hash(u64::MAX).unwrap();
-    shell.write("cuckoo", cuckoo.to_bytes());
+    cuckoo.insert(&Hashed(u64::MAX)).unwrap();
+    shell.write("cuckoo", cuckoo.snapshot().to_vec());
     present("query cuckoo", "18446744073709551615\n0xffffffffffffffff\n".into());
 
     // A key that is not a number of 64 bits is refused, wherever it stands. No file is written.

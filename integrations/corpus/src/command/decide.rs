@@ -7,6 +7,7 @@
 use super::documents::{Counts, Documents, Fate};
 use super::memory::Limited;
 use anyhow::Result;
+use lanebloom::{Bitmap, Hashed};
 use lanebloom_corpus::is_covered;
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -140,7 +141,7 @@ impl Decider {
             Some(shared) => shared.statistics(),
             None => Statistics {
                 memory: self.filter.filter().memory_bytes(),
-                fill: self.filter.filter().fill_ratio(),
+                fill: self.filter.filter().statistics().fill_ratio,
                 rate: self.filter.seen.mistakes.rate(),
             },
         }
@@ -189,7 +190,8 @@ impl Decider {
         self.found.clear();
         self.found.resize(hashes.len().div_ceil(64), 0);
         let filter = self.filter.filter();
-        filter.contains_hashes_bitmap(&documents.pieces.hashes[hashes.clone()], &mut self.found);
+        let keys = Hashed::slice(&documents.pieces.hashes[hashes.clone()]);
+        filter.contains_batch(keys, Bitmap(&mut self.found));
         self.pending.clear();
         for document in window {
             let before = self.pending.order.len();

@@ -3,7 +3,7 @@
 use super::args::WhenFull;
 use anyhow::{Result, bail};
 use indicatif::HumanBytes;
-use lanebloom::ScalableBloom;
+use lanebloom::{Hashed, ScalableBloom};
 use lanebloom_files::seen::{FIRST, Full, Seen, beginning, builder};
 
 /// The bounds of a filter's memory.
@@ -67,7 +67,7 @@ impl Limited {
         }
         // Those that it has are known, and no others.
         let (hashes, new) = (&hashes[at..], &mut new[at..]);
-        self.filter().contains_hashes(hashes, new);
+        self.filter().contains_batch(Hashed::slice(hashes), &mut *new);
         new.iter_mut().for_each(|new| *new = !*new);
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Limited {
         if bytes - taken < bytes / LEAST {
             dropped += 1;
         }
-        let forgotten = layers.drain(..dropped).map(|layer| layer.estimated_len());
+        let forgotten = layers.drain(..dropped).map(|layer| layer.statistics().len);
         self.forgotten += forgotten.sum::<usize>();
         let mut filter = match layers.len() {
             0 => beginning(FIRST, rate, hasher)?,

@@ -136,7 +136,7 @@ impl RedisFilter {
 impl Shared for RedisFilter {
     fn insert(&mut self, hashes: &[u64], new: &mut [bool]) -> Result<f64> {
         let keys = Vec::from_iter(hashes.iter().map(|hash| hash.to_le_bytes()));
-        let inserted = self.filter.insert_batch_flagged(&mut self.connection, &keys, new);
+        let inserted = self.filter.insert_batch_into(&mut self.connection, &keys, new);
         self.since += inserted.with_context(|| {
             format!(
                 "the filter {} in Redis may have pieces of documents that are not written: begin anew without it",

@@ -6,7 +6,7 @@ use super::documents::{Counts, Documents, PER_BYTE, Reading};
 use super::journal::{Journal, done_with};
 use super::writer::{UnfinishedOutput, Writer, Written};
 use anyhow::{Context, Result, bail};
-use lanebloom::ScalableBloom;
+use lanebloom::{Bitmap, Hashed, ScalableBloom};
 use lanebloom_files::input::{self, Digest, Stamp};
 use lanebloom_files::pipeline::{Stage, Work};
 use lanebloom_files::seen::Seen;
@@ -33,7 +33,7 @@ impl Work<Documents> for CorpusWork {
             let Documents { pieces, found, .. } = documents;
             found.clear();
             found.resize(pieces.hashes.len().div_ceil(64), 0);
-            against.contains_hashes_bitmap(&pieces.hashes, found);
+            against.contains_batch(Hashed::slice(&pieces.hashes), Bitmap(found));
         }
     }
 

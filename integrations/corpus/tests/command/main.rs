@@ -17,6 +17,9 @@ mod random;
 mod redis;
 #[path = "../../../../crates/cli/tests/shell/mod.rs"]
 mod shell;
+#[cfg(target_os = "linux")]
+#[path = "../../../../crates/cli/tests/dedup/signals.rs"]
+mod signals;
 mod state;
 #[cfg(feature = "parquet")]
 mod tables;

@@ -12,7 +12,8 @@ use crate::source::hashes;
 use crate::task::{BULK, hash_object, pool};
 use lanebloom::hash::AnyHasher;
 use lanebloom::{
-    AnyFilter, BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, WindowedBloom,
+    AnyFilter, BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, Hashed, ScalableBloom,
+    WindowedBloom,
 };
 use lanebloom_formats::internal::ColumnType;
 use lanebloom_formats::spark::Version;
@@ -177,7 +178,7 @@ impl Cuckoo {
 
     /// Remove a key, or one of its copies; returns whether it was there.
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        Self::by_hash(slf, key, |filter, hash| filter.remove_hash(hash))
+        Self::by_hash(slf, key, |filter, hash| filter.remove(&Hashed(hash)))
     }
 
     /// Remove a key, or one of its copies; a KeyError if it is not there.
@@ -187,7 +188,7 @@ impl Cuckoo {
 
     /// How often a key was added and not removed; more at the rate of false positives.
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<usize> {
-        Self::by_hash(slf, key, |filter, hash| filter.count_hash(hash))
+        Self::by_hash(slf, key, |filter, hash| filter.count(&Hashed(hash)))
     }
 
     fn __len__(slf: &Bound<'_, Self>) -> usize {
@@ -228,12 +229,16 @@ impl StaticFilter {
             builder = builder.fingerprint_bits(bits.0);
         }
         // Wrong arguments are an error before all keys are hashed.
-        builder.clone().build_from_hashes(&[]).map_err(build_error)?;
+        builder
+            .clone()
+            .build_from_batch(Hashed::slice(&[]))
+            .map_err(build_error)?;
         let hashes = hashes(hasher, key.as_ref(), keys, threads.0)?;
         let filter = keys.py().detach(|| {
+            let hashed = Hashed::slice(&hashes);
             Ok::<_, PyErr>(match threads.0 {
-                2.. if hashes.len() >= BULK => pool(threads.0)?.install(|| builder.par_build_from_hashes(&hashes)),
-                _ => builder.build_from_hashes(&hashes),
+                2.. if hashes.len() >= BULK => pool(threads.0)?.install(|| builder.par_build_from_batch(hashed)),
+                _ => builder.build_from_batch(hashed),
             })
         })?;
         parts(filter.map(AnyFilter::Static).map(Any::Own), key, Self)
@@ -248,7 +253,7 @@ impl StaticFilter {
     /// The bits of memory for each key.
     #[getter]
     fn bits_per_key(slf: &Bound<'_, Self>) -> PyResult<f64> {
-        Ok(Self::filter(slf)?.bits_per_key())
+        Ok(Self::filter(slf)?.statistics().bits_per_key)
     }
 
     fn __len__(slf: &Bound<'_, Self>) -> usize {

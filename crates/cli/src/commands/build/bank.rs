@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use lanebloom::codec::SnapshotHeader;
 use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, ConcurrentBloom, FilterBank, ScalableBloom};
+use lanebloom::{AnyFilter, ConcurrentBloom, FilterBank, Hashed, ScalableBloom};
 use lanebloom_files::input::{self, is_stdin};
 use lanebloom_files::note;
 use lanebloom_files::pipeline::{self, Stage};
@@ -109,7 +109,7 @@ impl BuildJob<'_> {
         }
         let bank = FilterBank::from_filters(&filters).or_else(|error| {
             // The error names the first filter that does not fit the smallest one.
-            let smallest = filters.iter().min_by_key(|filter| filter.blocks());
+            let smallest = filters.iter().min_by_key(|filter| filter.layout().blocks);
             let fits = |filter| FilterBank::from_filters(&[smallest.unwrap_or(filter), filter]).is_ok();
             let other = filters.iter().position(|filter| !fits(filter)).unwrap_or(0);
             Err(error).with_context(|| {
@@ -123,8 +123,9 @@ impl BuildJob<'_> {
         };
         let mut rate = 0.0;
         for filter in &mut filters {
-            filter.fold(filter.blocks() / bank.blocks())?;
-            rate += filter.current_false_positive_rate();
+            let factor = filter.layout().blocks / bank.blocks();
+            filter.exclusive().fold(factor)?;
+            rate += filter.statistics().false_positive_rate;
         }
         Ok((bank, summary, rate))
     }
@@ -271,7 +272,7 @@ impl Stage<Keyed> for Counting {
             self.seen = seen::empty(None, RATE_OF_COUNT, *self.seen.hasher())?;
             (self.input, self.new) = (chunk.input, 0);
         }
-        self.new += self.seen.insert_hashes(&chunk.records.hashes)?;
+        self.new += self.seen.insert_batch(Hashed::slice(&chunk.records.hashes))?;
         self.most = self.most.max(self.new);
         Ok(())
     }
@@ -309,8 +310,8 @@ impl Filling {
 
     fn push(&mut self) -> Result<()> {
         for filter in &self.filters {
-            self.rate += filter.current_false_positive_rate();
-            self.overfull += usize::from(filter.is_overfull());
+            self.rate += filter.statistics().false_positive_rate;
+            self.overfull += usize::from(filter.statistics().is_overfull);
         }
         self.bank.push_all(&self.filters)?;
         self.pushed += self.filters.len();
@@ -325,7 +326,10 @@ impl Stage<Keyed> for Filling {
         keyed.check_hashes()?;
         self.lines += keyed.hashes.len() + keyed.missing;
         self.missing += keyed.missing;
-        let new = self.filter_of(chunk.input)?.insert_hashes_mut(&keyed.hashes);
+        let new = self
+            .filter_of(chunk.input)?
+            .exclusive()
+            .insert_batch(Hashed::slice(&keyed.hashes));
         self.unique += new;
         Ok(())
     }

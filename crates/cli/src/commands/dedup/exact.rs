@@ -6,8 +6,8 @@
 use super::job::{Done, Job, RecordWriter};
 use crate::keys::{Chunk, KeySpec, Keyed};
 use anyhow::{Context, Error, Result, anyhow, bail};
-use lanebloom::Murmur3;
 use lanebloom::hash::SipHash13;
+use lanebloom::{Bitmap, Hashed, Murmur3};
 use lanebloom_files::input::{Input, KeptInput};
 use lanebloom_files::pipeline::Stage;
 use lanebloom_files::positioned::FileExt;
@@ -173,7 +173,9 @@ impl Candidates {
         let hashes = &chunk.records.hashes;
         self.digest.add(hashes);
         self.found.resize(hashes.len().div_ceil(64), 0);
-        self.repeated.filter().contains_hashes_bitmap(hashes, &mut self.found);
+        self.repeated
+            .filter()
+            .contains_batch(Hashed::slice(hashes), Bitmap(&mut self.found));
         let is_candidate = |number: usize| self.found[number / 64] >> (number % 64) & 1 == 1;
         self.numbers.clear();
         self.numbers

@@ -7,7 +7,7 @@ use crate::table;
 use crate::test_keys::{absent, hashes_at, insert_range};
 use anyhow::{Context, Result, bail};
 use indicatif::{HumanCount, ProgressBar};
-use lanebloom::ConcurrentBloom;
+use lanebloom::{Bitmap, ConcurrentBloom, Hashed};
 
 /// Numbers of keys at which the rate is measured, up to twice the expected one.
 const STEPS: u64 = 40;
@@ -60,7 +60,7 @@ pub(crate) fn chart(keys: usize, rate: f64, quiet: bool) -> Result<Chart> {
     }
     bar.finish_and_clear();
 
-    let lines = filter.lines_per_key();
+    let lines = filter.layout().lines_per_key;
     let of_key = match lines {
         1 => "one line".into(),
         lines => format!("{lines} lines"),
@@ -73,9 +73,9 @@ pub(crate) fn chart(keys: usize, rate: f64, quiet: bool) -> Result<Chart> {
         ),
         below: format!(
             "{:.1} bits per key; a key sets {} bits in {} words of {of_key}",
-            filter.bits_per_key(),
-            lines * filter.bits_per_line(),
-            filter.words_per_key(),
+            filter.statistics().bits_per_key,
+            lines * filter.layout().bits_per_line,
+            filter.layout().words_per_key,
         ),
         panels: vec![
             rate_panel(&filter, keys, rate, lookups, measured),
@@ -174,7 +174,7 @@ fn false_positives(filter: &ConcurrentBloom, lookups: u64) -> u64 {
         let hashes = hashes_at::<BATCH>(|i| absent(start + i));
         let len = (lookups - start).min(BATCH as u64) as usize;
         let found = &mut found[..len.div_ceil(64)];
-        filter.contains_hashes_bitmap(&hashes[..len], found);
+        filter.contains_batch(Hashed::slice(&hashes[..len]), Bitmap(found));
         positives += found.iter().map(|found| u64::from(found.count_ones())).sum::<u64>();
     }
     positives
@@ -183,8 +183,8 @@ fn false_positives(filter: &ConcurrentBloom, lookups: u64) -> u64 {
 /// The share of blocks that have 0, 1, ... bits set.
 fn measured_fill(filter: &ConcurrentBloom) -> Vec<f64> {
     let mut shares = vec![0.0; BITS + 1];
-    for ones in filter.block_ones() {
-        shares[ones as usize] += 1.0 / filter.blocks() as f64;
+    for ones in filter.snapshot().block_ones() {
+        shares[ones as usize] += 1.0 / filter.layout().blocks as f64;
     }
     shares
 }
@@ -194,15 +194,15 @@ fn measured_fill(filter: &ConcurrentBloom) -> Vec<f64> {
 /// The keys of a block have a binomial distribution. For each number of them, the bits have a known
 /// mean and variance, and nearly the normal distribution.
 fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
-    let lines = filter.lines_per_key() as f64;
+    let lines = filter.layout().lines_per_key as f64;
     // The probability that a key is in a given block, and a block's number of keys.
-    let here = lines / filter.blocks() as f64;
+    let here = lines / filter.layout().blocks as f64;
     let load = keys as f64 * here;
     // A key draws its positions in one sector of the block, and sets nothing in another one. (In a
     // sector of eight words it draws half of them in each half; that is too little to be seen.)
-    let (size, sector) = (BITS as f64, 64.0 * filter.words_per_key() as f64 / lines);
+    let (size, sector) = (BITS as f64, 64.0 * filter.layout().words_per_key as f64 / lines);
     // The probability that a key sets one bit of a sector, or either of two.
-    let sets = |of: f64| sector / size * (1.0 - (1.0 - of / sector).powi(filter.bits_per_line() as i32));
+    let sets = |of: f64| sector / size * (1.0 - (1.0 - of / sector).powi(filter.layout().bits_per_line as i32));
     // The probability that a key leaves unset: one bit, two of a sector, two of different sectors.
     let (one, same, other) = (1.0 - sets(1.0), 1.0 - sets(2.0), 1.0 - 2.0 * sets(1.0));
 
@@ -276,7 +276,7 @@ mod tests {
         let is_whole = |sum: f64| (sum - 1.0).abs() < 1e-6;
         assert!(is_whole(sums.0) && is_whole(sums.1), "{filter:?}: {sums:?}");
         // Kolmogorov and Smirnov: a sample in a thousand is farther away.
-        let limit = 1.95 / ((filter.blocks() as u64 * rounds) as f64 / spread).sqrt();
+        let limit = 1.95 / ((filter.layout().blocks as u64 * rounds) as f64 / spread).sqrt();
         assert!(distance < limit, "{filter:?}: {distance} is more than {limit}");
     }
 
