@@ -5,8 +5,8 @@ mod counting;
 
 use counting::{ALLOCATIONS, BYTES, HELD, IS_WATCHED, LIMIT, MOST, allocations};
 use lanebloom::{
-    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, Sink, StaticFilter,
-    TombstoneBloom,
+    Absent, Bitmap, BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Hashed, Murmur3,
+    ScalableBloom, Sink, StaticFilter, TombstoneBloom,
 };
 use lanebloom_tests::with_field;
 use std::hint::black_box;
@@ -57,12 +57,9 @@ fn a_growing_filter_allocates_nothing_but_layers() {
     let count = allocations(|| {
         assert!(keys[..10_000].iter().all(|key| filter.contains(key)));
         filter.contains_batch(&keys, &mut found);
-        filter.for_each_absent(&keys, |i| assert!(!found[i]));
-        assert_eq!(
-            filter.insert_batch_flagged(&keys[..10_000], &mut found[..10_000]),
-            Ok(0)
-        );
-        assert!(filter.current_false_positive_rate() < 0.01 && filter.estimated_len() > 9000);
+        filter.contains_batch(&keys, Absent(|i: usize| assert!(!found[i])));
+        assert_eq!(filter.insert_batch_into(&keys[..10_000], &mut found[..10_000]), Ok(0));
+        assert!(filter.statistics().false_positive_rate < 0.01 && filter.statistics().len > 9000);
     });
     assert_eq!(count, 0);
 }
@@ -101,8 +98,8 @@ fn a_growing_filter_does_without_memory_until_it_is_full() {
     for limit in [1000, 64] {
         LIMIT.set(limit);
         let before = ALLOCATIONS.get();
-        let error = filter.insert_hashes(&hashes);
-        let (tried, single) = (ALLOCATIONS.get() - before, filter.insert_hash(hashes[1999]));
+        let error = filter.insert_batch(Hashed::slice(&hashes));
+        let (tried, single) = (ALLOCATIONS.get() - before, filter.insert(&Hashed(hashes[1999])));
         LIMIT.set(usize::MAX);
         let error = error.unwrap_err();
         assert!(error.is_out_of_memory() && filter.is_full());
@@ -120,17 +117,17 @@ fn a_growing_filter_does_without_memory_until_it_is_full() {
         assert!(
             hashes[..error.inserted()]
                 .iter()
-                .all(|&hash| filter.contains_hash(hash))
+                .all(|&hash| filter.contains(&Hashed(hash)))
         );
-        assert!(!filter.contains_hash(hashes[error.inserted()]));
+        assert!(!filter.contains(&Hashed(hashes[error.inserted()])));
         assert_eq!(filter.layers().len(), 1);
     }
     let copy = filter.clone();
     for filter in [filter, copy] {
         assert!(filter.is_full());
-        assert!(filter.insert_hashes(&hashes).is_ok());
+        assert!(filter.insert_batch(Hashed::slice(&hashes)).is_ok());
         assert!(!filter.is_full() && filter.layers().len() == 2);
-        assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+        assert!(hashes.iter().all(|&hash| filter.contains(&Hashed(hash))));
         LIMIT.set(1000);
         let refused = filter.try_clone();
         LIMIT.set(usize::MAX);
@@ -156,7 +153,7 @@ fn a_growing_filter_does_without_the_layer_of_the_hint() {
         // With memory, the next layer is that of the hint.
         filter.insert_all(0..20_000u32).unwrap();
         assert!(filter.layers().len() == 4 && filter.expected_keys() > 1_000_000);
-        assert!(filter.current_false_positive_rate() < 0.01);
+        assert!(filter.statistics().false_positive_rate < 0.01);
     }
 }
 
@@ -164,7 +161,7 @@ fn a_growing_filter_does_without_the_layer_of_the_hint() {
 /// the builder's number: it is for 4096 times those of the layer that is there.
 #[test]
 fn a_small_snapshot_has_no_large_layer_made() {
-    let bytes = ScalableBloom::with_capacity(20, 0.01).unwrap().to_bytes();
+    let bytes = ScalableBloom::with_capacity(20, 0.01).unwrap().snapshot().to_vec();
     assert_eq!(bytes.len(), 384);
     for at in [40, 88] {
         for keys in [2_000_000_000u64, u64::MAX] {
@@ -192,11 +189,11 @@ fn filters_that_delete_never_allocate_for_a_key() {
         counting.insert_batch(&keys);
         (&counting).extend(&keys);
         counting.contains_batch(&keys, &mut flags);
-        assert_eq!(counting.remove_batch_flagged(&keys, &mut flags), keys.len());
+        assert_eq!(counting.remove_batch_into(&keys, &mut flags), keys.len());
         assert_eq!(counting.union_from(&counting), Ok(true));
         assert_eq!(tombstone.insert_batch(&keys), 0);
-        assert_eq!(tombstone.remove_batch_flagged(&keys[..1000], &mut flags[..1000]), 1000);
-        tombstone.for_each_absent(&keys, |i| assert!(i < 1000));
+        assert_eq!(tombstone.remove_batch_into(&keys[..1000], &mut flags[..1000]), 1000);
+        tombstone.contains_batch(&keys, Absent(|i| assert!(i < 1000)));
     });
     assert_eq!(count, 0);
     assert!(flags.iter().all(|&flag| flag));
@@ -249,7 +246,7 @@ fn without_memory_for_the_hashes_a_static_filter_is_an_error() {
 #[test]
 fn a_snapshot_takes_the_memory_that_was_allowed() {
     let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build().unwrap();
-    let bytes = filter.to_bytes();
+    let bytes = filter.snapshot().to_vec();
     let taken = |work: &dyn Fn()| {
         let before = BYTES.get();
         work();
@@ -277,7 +274,7 @@ fn a_snapshot_takes_the_memory_that_was_allowed() {
     // A piece of 2 MiB, whatever the filter takes; it has grown to that by doubling.
     for budget in [1 << 20, 16 << 20] {
         let filter = ConcurrentBloom::builder().memory_budget(budget).build().unwrap();
-        let written = taken(&|| filter.write_to(std::io::sink()).unwrap());
+        let written = taken(&|| filter.snapshot().write_to(std::io::sink()).unwrap());
         assert!(written <= (4 << 20) + buffers, "{written}");
     }
     // To open a view takes none, to ask it neither.
@@ -306,19 +303,25 @@ fn a_dense_batch_allocates_as_much_as_documented_and_does_without() {
         let hashes: Vec<u64> = (0..keys).map(|i| filter.hash(&i)).collect();
 
         let (count, bytes) = (ALLOCATIONS.get(), BYTES.get());
-        let changed = filter.insert_hashes(&hashes);
+        let changed = filter.insert_batch(Hashed::slice(&hashes));
         assert!((1..=3).contains(&(ALLOCATIONS.get() - count)));
         let bytes = BYTES.get() - bytes;
         assert!((most / 2..=most + 4096).contains(&bytes), "{bytes}");
 
         LIMIT.set(1000);
-        let refused = [own.insert_hashes_mut(&hashes), without.insert_hashes(&hashes)];
+        let refused = [
+            own.exclusive().insert_batch(Hashed::slice(&hashes)),
+            without.insert_batch(Hashed::slice(&hashes)),
+        ];
         LIMIT.set(usize::MAX);
         assert_eq!(refused, [changed; 2]);
 
         let (mut flagged, mut new) = (own.clone(), vec![true; hashes.len()]);
         let count = ALLOCATIONS.get();
-        assert_eq!(flagged.insert_hashes_flagged_mut(&hashes, &mut new), 0);
+        assert_eq!(
+            flagged.exclusive().insert_batch_into(Hashed::slice(&hashes), &mut new),
+            0
+        );
         assert_eq!(ALLOCATIONS.get(), count);
         assert!(new.iter().all(|new| !new));
         assert!(own == filter && without == filter);
@@ -353,10 +356,10 @@ fn a_filter_that_forgets_never_allocates() {
                 time.add(100);
                 filter.rotate_if_due();
                 assert!(filter.insert_batch(&keys[..100]) >= 98);
-                filter.insert_batch_flagged(&keys, &mut found);
+                filter.insert_batch_into(&keys, &mut found);
                 filter.contains_batch(&keys, &mut found);
-                filter.contains_batch_bitmap(&keys, &mut bitmap);
-                filter.for_each_absent(&keys, |_| unreachable!());
+                filter.contains_batch(&keys, Bitmap(&mut bitmap));
+                filter.contains_batch(&keys, Absent(|_| unreachable!()));
                 for key in &keys {
                     filter.insert(&(key + 300));
                     assert!(filter.contains(&(key + 300)));
@@ -368,7 +371,7 @@ fn a_filter_that_forgets_never_allocates() {
             assert_eq!(count, 0, "round {round} of {filter:?}");
             assert!(found.iter().all(|&found| found));
         }
-        assert!(filter.estimated_len() < 4500);
+        assert!(filter.statistics().len < 4500);
     }
 }
 
@@ -471,9 +474,9 @@ fn a_build_takes_at_most_twelve_bytes_per_key() {
             let builder = StaticFilter::builder().hasher(Prehashed).fingerprint_bits(8);
             let build = || {
                 #[cfg(feature = "rayon")]
-                let filter = builder.par_build_from_hashes(&hashes);
+                let filter = builder.par_build_from_batch(Hashed::slice(&hashes));
                 #[cfg(not(feature = "rayon"))]
-                let filter = builder.build_from_hashes(&hashes);
+                let filter = builder.build_from_batch(Hashed::slice(&hashes));
                 filter.unwrap().memory_bytes()
             };
             let (bytes, own) = peak(threads, build);

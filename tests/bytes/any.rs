@@ -4,8 +4,8 @@
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, FilterHasher};
 use lanebloom::{
-    AnyFilter, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, FastHash, KeyHasher,
-    Murmur3, Prehashed, ScalableBloom, SipHash13, TombstoneBloom, WindowedBloom,
+    AnyFilter, Bitmap, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, FastHash, Hashed,
+    KeyHasher, Murmur3, Prehashed, ScalableBloom, SipHash13, TombstoneBloom, WindowedBloom,
 };
 use lanebloom_tests::with_field;
 use std::fs;
@@ -33,17 +33,17 @@ macro_rules! for_each_kind {
             ($type:ident, $kind:ident) => {{
                 let builder = $type::builder().expected_keys(1000).hasher($hasher);
                 let filter = builder.build().unwrap();
-                let _ = filter.insert_hashes(&hashes(500));
+                let _ = filter.insert_batch(Hashed::slice(&hashes(500)));
                 let said = Said {
-                    contains: &|hash| filter.contains_hash(hash),
+                    contains: &|hash| filter.contains(&Hashed(hash)),
                     expected_keys: filter.expected_keys(),
                     rate: filter.false_positive_rate(),
                     rate_at: filter.false_positive_rate_at(5000),
                     statistics: filter.statistics(),
                     memory_bytes: filter.memory_bytes(),
-                    is_overfull: filter.is_overfull(),
+                    is_overfull: filter.statistics().is_overfull,
                 };
-                $check(Kind::$kind, filter.to_bytes(), said);
+                $check(Kind::$kind, filter.snapshot().to_vec(), said);
             }};
         }
         one!(ConcurrentBloom, Bloom);
@@ -68,23 +68,25 @@ struct Said<'a> {
 
 fn says_the_same(kind: Kind, bytes: &[u8], said: &Said<'_>, filter: &AnyFilter) {
     assert_eq!(filter.kind(), kind);
-    assert_eq!(filter.to_bytes(), bytes, "{kind}");
+    assert_eq!(filter.snapshot().to_vec(), bytes, "{kind}");
     let mut stream = Vec::new();
-    filter.write_to(&mut stream).unwrap();
+    filter.snapshot().write_to(&mut stream).unwrap();
     assert_eq!(stream, bytes, "{kind}");
-    assert_eq!(filter.try_clone().unwrap().to_bytes(), bytes, "{kind}");
+    assert_eq!(filter.try_clone().unwrap().snapshot().to_vec(), bytes, "{kind}");
     assert_eq!(filter.expected_keys(), said.expected_keys);
     assert_eq!(filter.false_positive_rate(), said.rate);
     assert_eq!(filter.false_positive_rate_at(5000), said.rate_at);
     assert_eq!(filter.statistics(), said.statistics);
     assert_eq!(filter.memory_bytes(), said.memory_bytes);
-    assert_eq!(filter.is_overfull(), said.is_overfull, "{kind}");
+    assert_eq!(filter.statistics().is_overfull, said.is_overfull, "{kind}");
     assert!(format!("{filter:?}").contains("hasher"), "{filter:?}");
     let asked = hashes(1100);
     let mut found = vec![false; asked.len()];
-    filter.contains_hashes(&asked, &mut found);
+    filter.contains_batch(Hashed::slice(&asked), &mut found).unwrap();
     let mut bitmap = vec![u64::MAX; asked.len().div_ceil(64)];
-    filter.contains_hashes_bitmap(&asked, &mut bitmap);
+    filter
+        .contains_batch(Hashed::slice(&asked), Bitmap(&mut bitmap))
+        .unwrap();
     let ones = bitmap.iter().map(|word| word.count_ones() as usize);
     assert_eq!(
         ones.sum::<usize>(),
@@ -95,7 +97,10 @@ fn says_the_same(kind: Kind, bytes: &[u8], said: &Said<'_>, filter: &AnyFilter) 
     for (at, (&hash, found)) in asked.iter().zip(found).enumerate() {
         let expected = (said.contains)(hash);
         let bit = bitmap[at / 64] >> (at % 64) & 1 == 1;
-        assert_eq!((filter.contains_hash(hash), found, bit), (expected, expected, expected));
+        assert_eq!(
+            (filter.contains(&Hashed(hash)), found, bit),
+            (Ok(expected), expected, expected)
+        );
     }
 }
 
@@ -182,12 +187,12 @@ fn keys_are_hashed_by_the_hasher_that_is_named() {
             assert!((90..=100).contains(&added), "{kind} {added}");
             assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)));
             let one = hasher.hash_key("one");
-            assert_eq!(filter.insert_hash(one), Ok(true), "{kind}");
+            assert_eq!(filter.insert(&Hashed(one)), Ok(true), "{kind}");
             assert_eq!(filter.contains("one"), Ok(true));
             let more = hashes(600);
-            let added = filter.insert_hashes(&more[500..]).unwrap();
+            let added = filter.insert_batch(Hashed::slice(&more[500..])).unwrap();
             assert!((90..=100).contains(&added), "{kind} {added}");
-            assert!(more.iter().all(|&hash| filter.contains_hash(hash)));
+            assert!(more.iter().all(|&hash| filter.contains(&Hashed(hash)).unwrap()));
         });
     }
     check(Murmur3::with_seed(3));
@@ -197,11 +202,11 @@ fn keys_are_hashed_by_the_hasher_that_is_named() {
 
 #[test]
 fn a_refused_insert_says_how_many_came_before() {
-    let bytes = CuckooFilter::with_capacity(10, 0.01).unwrap().to_bytes();
+    let bytes = CuckooFilter::with_capacity(10, 0.01).unwrap().snapshot().to_vec();
     let filter = any(&bytes);
     let by_key = filter.insert_batch(&["a"; 100]).unwrap_err();
     let hash = filter.hash("a").unwrap();
-    let by_hash = any(&bytes).insert_hashes(&[hash; 100]).unwrap_err();
+    let by_hash = any(&bytes).insert_batch(Hashed::slice(&[hash; 100])).unwrap_err();
     assert!(by_key.inserted() > 0 && !by_key.is_full());
     assert_eq!(by_key, by_hash);
     assert_eq!(filter.statistics().len, by_key.inserted());
@@ -210,7 +215,7 @@ fn a_refused_insert_says_how_many_came_before() {
 #[test]
 fn what_takes_keys_says_why_it_cannot() {
     let builder = ConcurrentBloom::builder().expected_keys(1000);
-    let prehashed = any(&builder.clone().hasher(Prehashed).build().unwrap().to_bytes());
+    let prehashed = any(&builder.clone().hasher(Prehashed).build().unwrap().snapshot().to_vec());
     let why = "the filter takes hashes, not keys: its hasher is Prehashed";
     assert_eq!(prehashed.contains("a").unwrap_err().to_string(), why);
     let mut found = [false];
@@ -225,15 +230,15 @@ fn what_takes_keys_says_why_it_cannot() {
     );
     assert_eq!(prehashed.statistics().len, 0);
 
-    let bitmap = any(&ConcurrentBitmap::new(100).unwrap().to_bytes());
+    let bitmap = any(&ConcurrentBitmap::new(100).unwrap().snapshot().to_vec());
     assert_eq!(bitmap.hasher(), None);
     assert_eq!(
         bitmap.hash("a").unwrap_err().to_string(),
         "a ConcurrentBitmap holds numbers, not keys"
     );
-    let error = bitmap.insert_hashes(&[17, 100]).unwrap_err();
+    let error = bitmap.insert_batch(Hashed::slice(&[17, 100])).unwrap_err();
     assert_eq!(error.to_string(), "position 100 is not below the bound of 100");
-    assert_eq!(bitmap.insert_hashes(&[17, 99, 17]), Ok(2));
+    assert_eq!(bitmap.insert_batch(Hashed::slice(&[17, 99, 17])), Ok(2));
     let statistics = bitmap.statistics();
     assert_eq!(
         (statistics.len, statistics.fill_ratio, statistics.false_positive_rate),
@@ -241,12 +246,16 @@ fn what_takes_keys_says_why_it_cannot() {
     );
     assert_eq!((bitmap.expected_keys(), bitmap.false_positive_rate()), (100, 0.0));
     let mut found = [false; 4];
-    bitmap.contains_hashes(&[17, 18, 99, u64::MAX], &mut found);
+    bitmap
+        .contains_batch(Hashed::slice(&[17, 18, 99, u64::MAX]), &mut found)
+        .unwrap();
     assert_eq!(found, [true, false, true, false]);
     let mut found = [0];
-    bitmap.contains_hashes_bitmap(&[17, 18, 99, u64::MAX], &mut found);
+    bitmap
+        .contains_batch(Hashed::slice(&[17, 18, 99, u64::MAX]), Bitmap(&mut found))
+        .unwrap();
     assert_eq!(found, [0b101]);
-    assert_eq!(any(&bitmap.to_bytes()).statistics(), statistics);
+    assert_eq!(any(&bitmap.snapshot().to_vec()).statistics(), statistics);
 }
 
 /// Filters of one kind unite as their type does. Others say what differs.
@@ -256,7 +265,7 @@ fn unions_are_those_of_the_type() {
     for_each_kind!(SECRET, |kind, bytes: Vec<u8>, _: Said<'_>| all.push((kind, bytes)));
     let bitmap = ConcurrentBitmap::new(1000).unwrap();
     bitmap.insert(5).unwrap();
-    all.push((Kind::Bitmap, bitmap.to_bytes()));
+    all.push((Kind::Bitmap, bitmap.snapshot().to_vec()));
     for (kind, bytes) in &all {
         for (other_kind, other_bytes) in &all {
             let (one, other) = (any(bytes), any(other_bytes));
@@ -265,7 +274,7 @@ fn unions_are_those_of_the_type() {
             } else {
                 0x1234_5678_9abc_def0
             };
-            assert_eq!(other.insert_hash(new), Ok(true));
+            assert_eq!(other.insert(&Hashed(new)), Ok(true));
             let united = one.union_from(&other);
             match (kind == other_kind, kind) {
                 (true, Kind::Cuckoo | Kind::DLeft) => {
@@ -274,7 +283,7 @@ fn unions_are_those_of_the_type() {
                 }
                 (true, _) => {
                     assert_eq!(united, Ok(true), "{kind}");
-                    assert!(one.contains_hash(new), "{kind}");
+                    assert!(one.contains(&Hashed(new)).unwrap(), "{kind}");
                 }
                 (false, _) => {
                     let text = format!("the kind differs: a {other_kind} there, a {kind} here");
@@ -287,7 +296,7 @@ fn unions_are_those_of_the_type() {
     let builder = ConcurrentBloom::builder().expected_keys(1000);
     let [one, other] = [1, 2].map(|key| {
         let filter = builder.clone().hasher(SipHash13::with_key([key; 16])).build();
-        any(&filter.unwrap().to_bytes())
+        any(&filter.unwrap().snapshot().to_vec())
     });
     assert_ne!(one.hasher(), other.hasher());
     assert!(
@@ -303,20 +312,20 @@ fn what_is_no_filter_or_needs_a_clock_is_refused() {
     let filter = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
     let old = filter.clone();
     filter.insert("a");
-    let delta = filter.delta_since(&old).unwrap();
+    let delta = filter.with(&old).map(|pair| pair.delta()).unwrap();
     let error = AnyFilter::from_bytes(&delta).unwrap_err();
     assert!(error.is_incompatible());
     assert!(AnyFilter::read_from(&delta[..], 1 << 20).is_err());
 
     let builder = WindowedBloom::builder().expected_keys(1000);
     let aged = builder.window(Duration::from_secs(9)).clock(|| Duration::from_secs(1));
-    let bytes = aged.build().unwrap().to_bytes();
+    let bytes = aged.build().unwrap().snapshot().to_vec();
     let (own, any) = (WindowedBloom::from_bytes(&bytes), AnyFilter::from_bytes(&bytes));
     assert_eq!(any.unwrap_err().to_string(), own.unwrap_err().to_string());
     // It is held all the same.
     let hasher = AnyHasher::from(Murmur3::default());
     let (filter, _) = WindowedBloom::from_bytes_with_clock(&bytes, hasher, || Duration::from_secs(1)).unwrap();
-    assert_eq!(AnyFilter::Windowed(filter).to_bytes(), bytes);
+    assert_eq!(AnyFilter::Windowed(filter).snapshot().to_vec(), bytes);
 }
 
 /// The errors are those of the type, whichever byte is missing or wrong.
@@ -393,7 +402,7 @@ fn golden_snapshots_are_held() {
             }
         };
         assert_eq!(filter.kind(), SnapshotHeader::peek(&bytes).unwrap().kind);
-        assert!(filter.to_bytes() == bytes, "{name}");
+        assert!(filter.snapshot().to_vec() == bytes, "{name}");
         held += 1;
     }
     assert!(held >= 14, "{held}");

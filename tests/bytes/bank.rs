@@ -40,7 +40,7 @@ fn banks() -> Vec<FilterBank> {
 #[test]
 fn the_bytes_are_those_of_version_1() {
     let bank = golden();
-    assert!(bank.to_bytes() == GOLDEN);
+    assert!(bank.snapshot().to_vec() == GOLDEN);
     assert!(FilterBank::from_bytes(GOLDEN).unwrap().0 == bank);
     let (view, rest) = BankView::from_bytes(GOLDEN).unwrap();
     assert!(view == bank && rest.is_empty() && view.bytes() == GOLDEN && view.hasher().seed() == 7);
@@ -54,7 +54,7 @@ fn banks_of_many_columns_are_read() {
         let builder = ConcurrentBloom::builder().memory_budget(64 * blocks);
         let bank = FilterBank::new(columns, &builder.false_positive_rate(0.01)).unwrap();
         bank.insert(columns - 1, "a").unwrap();
-        let bytes = bank.to_bytes();
+        let bytes = bank.snapshot().to_vec();
         assert!(bytes.len() < 64 << 20 && bank.blocks() == blocks);
         assert!(FilterBank::from_bytes(&bytes).unwrap().0 == bank);
         assert!(FilterBank::read_from(&bytes[..], bytes.len()).unwrap() == bank);
@@ -67,11 +67,11 @@ fn banks_of_many_columns_are_read() {
 #[test]
 fn the_body_has_the_bits_of_the_filters() {
     for bank in banks() {
-        let bytes = bank.to_bytes();
+        let bytes = bank.snapshot().to_vec();
         let body = &bytes[128..];
         let (columns, blocks) = (bank.columns(), bank.blocks());
         for column in 0..columns {
-            let filter = bank.to_filter(column).unwrap().to_bytes();
+            let filter = bank.to_filter(column).unwrap().snapshot().to_vec();
             for bit in 0..512 * blocks {
                 let in_filter = filter[128 + bit / 8] >> (bit % 8) & 1;
                 let at = bit * columns + column;
@@ -91,10 +91,10 @@ fn the_body_has_the_bits_of_the_filters() {
 #[test]
 fn every_form_writes_and_reads_the_same() {
     for bank in banks() {
-        let bytes = bank.to_bytes();
+        let bytes = bank.snapshot().to_vec();
         let mut stream = Vec::new();
-        bank.write_to(&mut stream).unwrap();
-        assert!(stream == bytes && bank.snapshot_bytes() == bytes.len());
+        bank.snapshot().write_to(&mut stream).unwrap();
+        assert!(stream == bytes && bank.snapshot().len() == bytes.len());
         let limit = bank.memory_bytes();
         let read = FilterBank::read_from(Pieces::new(&bytes, None), limit).unwrap();
         assert!(read == bank && read.len() == bank.len() && read.expected_keys() == bank.expected_keys());
@@ -103,7 +103,7 @@ fn every_form_writes_and_reads_the_same() {
             error.ends_with(&format!("more than the limit of {} bytes", limit - 1)),
             "{error}"
         );
-        assert!(bank.write_to(Full(300)).is_err());
+        assert!(bank.snapshot().write_to(Full(300)).is_err());
         // At any address, also beside other bytes.
         for offset in 0..9 {
             let bytes = [&[1; 8][..offset.min(8)], &bytes, b"more"].concat();
@@ -120,7 +120,7 @@ fn every_form_writes_and_reads_the_same() {
 #[test]
 fn the_ranges_of_a_key_are_enough() {
     for bank in banks() {
-        let bytes = bank.to_bytes();
+        let bytes = bank.snapshot().to_vec();
         let header = BankHeader::from_bytes(&bytes[..SnapshotHeader::LEN]).unwrap();
         let mut out = vec![7; header.columns() / 64];
         for key in 0..300u64 {

@@ -16,10 +16,10 @@ fn golden() -> ConcurrentBitmap {
 #[test]
 fn the_bytes_are_those_of_version_1() {
     let set = golden();
-    assert_eq!(set.to_bytes(), GOLDEN);
+    assert_eq!(set.snapshot().to_vec(), GOLDEN);
     assert!(ConcurrentBitmap::from_bytes(GOLDEN).unwrap().0 == set);
     let (view, rest) = BitmapView::from_bytes(GOLDEN).unwrap();
-    assert!(view == set && rest.is_empty() && view.to_bytes() == GOLDEN);
+    assert!(view == set && rest.is_empty() && view.snapshot().to_vec() == GOLDEN);
     view.verify().unwrap();
 }
 
@@ -27,10 +27,10 @@ fn the_bytes_are_those_of_version_1() {
 fn every_form_writes_and_reads_the_same() {
     let set = golden();
     let mut stream = Vec::new();
-    set.write_to(&mut stream).unwrap();
-    assert!(stream == GOLDEN && set.snapshot_bytes() == GOLDEN.len());
+    set.snapshot().write_to(&mut stream).unwrap();
+    assert!(stream == GOLDEN && set.snapshot().len() == GOLDEN.len());
     assert!(ConcurrentBitmap::read_from(Pieces::new(GOLDEN, None), 128).unwrap() == set);
-    assert!(set.write_to(Full(300)).is_err());
+    assert!(set.snapshot().write_to(Full(300)).is_err());
     let failing = Pieces::new(&GOLDEN[..250], Some(std::io::Error::other("no more")));
     let error = ConcurrentBitmap::read_from(failing, 128).unwrap_err();
     assert_eq!(error.to_string(), "the bytes could not be read: no more");

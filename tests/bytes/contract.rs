@@ -4,10 +4,10 @@
 
 use super::fields;
 use lanebloom::codec::replace_file;
-use lanebloom::traits::{Encode, FixedSize, Insert, Remove, Stored};
+use lanebloom::internal::traits::{Encode, FixedSize, Insert, Remove};
 use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
 use lanebloom_tests::filters::*;
-use lanebloom_tests::{Full, Pieces, STRESS_KEYS, SetAtEnd, filled, for_each_filter, number, together, with_field};
+use lanebloom_tests::{Full, Pieces, STRESS_KEYS, SetAtEnd, filled, for_each_filter, number, together};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -130,7 +130,7 @@ pub(crate) fn read<E: Encode, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) ->
     let by_reader = Filter::<E, S>::read_from_with(Pieces::new(bytes, None), usize::MAX, hasher.clone());
     match (by_slice, by_reader) {
         (Ok(one), Ok(other)) => {
-            assert!(one.to_bytes() == other.to_bytes());
+            assert!(one.snapshot().to_vec() == other.snapshot().to_vec());
             Ok(one)
         }
         (Err(one), Err(other)) => {
@@ -160,15 +160,15 @@ pub(crate) fn text<F>(result: Result<F, SnapshotError>) -> String {
 /// By all calls, the same bytes; from all of them, the same filter; and no more of what is there is
 /// taken than is its own.
 pub(crate) fn round_trip<E: Encode, S: KeyHasher + Clone + Debug>(filter: &Filter<E, S>) -> Filter<E, S> {
-    let (bytes, hasher) = (filter.to_bytes(), filter.hasher());
+    let (bytes, hasher) = (filter.snapshot().to_vec(), filter.hasher());
     assert!(bytes.len() % 64 == 0);
     let mut stream = Vec::new();
-    filter.write_to(&mut stream).unwrap();
+    filter.snapshot().write_to(&mut stream).unwrap();
     assert!(stream == bytes);
 
     let more = [&bytes[..], b"more"].concat();
     let (same, rest) = Filter::<E, S>::from_bytes_with(&more, hasher.clone()).unwrap();
-    assert!(same.to_bytes() == bytes && rest == b"more");
+    assert!(same.snapshot().to_vec() == bytes && rest == b"more");
     assert_eq!(format!("{same:?}"), format!("{filter:?}"));
     assert_eq!(same.statistics(), filter.statistics());
     // Exactly as much as the limit, and what follows stays where it is.
@@ -176,10 +176,10 @@ pub(crate) fn round_trip<E: Encode, S: KeyHasher + Clone + Debug>(filter: &Filte
     assert_eq!(same.memory_bytes(), limit);
     let mut reader = &more[..];
     let again = Filter::<E, S>::read_from_with(&mut reader, limit, hasher.clone()).unwrap();
-    assert!(again.to_bytes() == bytes && reader == b"more");
+    assert!(again.snapshot().to_vec() == bytes && reader == b"more");
     let pieces = Pieces::new(&bytes, None);
     let again = Filter::<E, S>::read_from_with(pieces, limit, hasher.clone()).unwrap();
-    assert!(again.to_bytes() == bytes);
+    assert!(again.snapshot().to_vec() == bytes);
     for limit in [0, limit - 1] {
         let error = Filter::<E, S>::read_from_with(&bytes[..], limit, hasher.clone())
             .map(drop)
@@ -196,7 +196,7 @@ pub(crate) fn round_trip<E: Encode, S: KeyHasher + Clone + Debug>(filter: &Filte
 
 fn every_form_reads_what_every_form_wrote<E: Encode, S: KeyHasher + Clone + Debug>(of: Of<E, S>) {
     // From one line to some beyond what is copied at once, 64 KiB, and about that.
-    let about = 8 * (64 << 10) / of(50_000, &[]).bits_per_key() as usize;
+    let about = 8 * (64 << 10) / of(50_000, &[]).statistics().bits_per_key as usize;
     for (planned, keys) in [
         (1, 0),
         (1, 1),
@@ -209,32 +209,32 @@ fn every_form_reads_what_every_form_wrote<E: Encode, S: KeyHasher + Clone + Debu
         let content = content(keys);
         let filter = of(planned, &content);
         let same = round_trip(&filter);
-        assert!(content.iter().all(|key| same.contains(key)));
+        assert!(content.iter().all(|key| same.look_up(key)));
         for stranger in (0..1000).map(|i| number(1 << 40 | i)) {
-            assert_eq!(same.contains(&stranger), filter.contains(&stranger));
+            assert_eq!(same.look_up(&stranger), filter.look_up(&stranger));
         }
     }
     // Through a file.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("filter");
     let filter = small(of);
-    replace_file(&path, |file| filter.write_to(file)).unwrap();
+    replace_file(&path, |file| filter.snapshot().write_to(file)).unwrap();
     let file = std::fs::File::open(&path).unwrap();
     let same = Filter::<E, S>::read_from_with(file, filter.memory_bytes(), filter.hasher().clone()).unwrap();
-    assert!(same.to_bytes() == filter.to_bytes());
+    assert!(same.snapshot().to_vec() == filter.snapshot().to_vec());
 }
 
 fn fixed<E: Encode<Size = FixedSize>, S: KeyHasher>(of: Of<E, S>) {
     for planned in [1, 1000] {
         let filter = of(planned, &[1]);
-        let bytes = filter.to_bytes();
-        assert_eq!(bytes.len(), filter.snapshot_bytes());
-        assert_eq!(of(planned, &[]).snapshot_bytes(), bytes.len());
+        let bytes = filter.snapshot().to_vec();
+        assert_eq!(bytes.len(), filter.snapshot().len());
+        assert_eq!(of(planned, &[]).snapshot().len(), bytes.len());
         let mut slice = vec![7; bytes.len()];
-        filter.write_to_slice(&mut slice);
+        filter.snapshot().write_to_slice(&mut slice);
         assert!(slice == bytes);
         for wrong in [0, bytes.len() - 1, bytes.len() + 1] {
-            let write = || filter.write_to_slice(&mut vec![7; wrong]);
+            let write = || filter.snapshot().write_to_slice(&mut vec![7; wrong]);
             let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(write)).unwrap_err();
             let expected = format!("the snapshot has {} bytes, but the slice has {wrong}", bytes.len());
             assert_eq!(*panic.downcast::<String>().unwrap(), expected);
@@ -244,7 +244,7 @@ fn fixed<E: Encode<Size = FixedSize>, S: KeyHasher>(of: Of<E, S>) {
 
 fn no_damage_is_read<E: Encode>(name: &str, of: Of<E>) {
     let filter = small(of);
-    let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
+    let (bytes, hasher) = (filter.snapshot().to_vec(), *filter.hasher());
     for end in 0..bytes.len() {
         let needed = if end < HEADER { HEADER } else { bytes.len() };
         let expected = format!("the bytes end after {end} of {needed}");
@@ -269,7 +269,7 @@ fn no_damage_is_read<E: Encode>(name: &str, of: Of<E>) {
         assert_eq!(error.to_string(), "the bytes could not be read: unplugged");
         assert!(!error.is_truncated() && std::error::Error::source(&error).unwrap().is::<io::Error>());
     }
-    assert!(filter.write_to(Full(bytes.len())).is_ok());
+    assert!(filter.snapshot().write_to(Full(bytes.len())).is_ok());
     for room in [
         0,
         1,
@@ -279,7 +279,7 @@ fn no_damage_is_read<E: Encode>(name: &str, of: Of<E>) {
         bytes.len() - 64,
         bytes.len() - 1,
     ] {
-        assert_eq!(filter.write_to(Full(room)).unwrap_err().to_string(), "full");
+        assert_eq!(filter.snapshot().write_to(Full(room)).unwrap_err().to_string(), "full");
     }
     // Whichever byte is another one, and whatever it is, an error says where to look. (A part of a
     // filter has a header and a trailer of its own.)
@@ -384,11 +384,11 @@ fn hashers_are_told_apart<E: Encode, B: KeyHasher + Clone + Debug>(
     let random = foldhash::quality::FixedState::with_seed(6);
     let (plain, seeded, keyed, other) = (small(plain), small(seeded), small(keyed), small(other));
 
-    let bytes = plain.to_bytes();
+    let bytes = plain.snapshot().to_vec();
     refused::<E, _>(&bytes, &SECRET, "Murmur3 with seed 0 there, SipHash-1-3 here");
     refused::<E, _>(&bytes, &OTHER, "Murmur3 with seed 0 there, Murmur3 with seed 5 here");
     refused::<E, _>(&bytes, &random, "Murmur3 with seed 0 there, a BuildHasher here");
-    let bytes = seeded.to_bytes();
+    let bytes = seeded.snapshot().to_vec();
     refused::<E, _>(&bytes, &murmur3, "Murmur3 with seed 5 there, Murmur3 with seed 0 here");
     assert_eq!(
         Filter::<E>::from_bytes(&bytes)
@@ -406,7 +406,7 @@ fn hashers_are_told_apart<E: Encode, B: KeyHasher + Clone + Debug>(
         5
     );
     round_trip(&seeded);
-    let bytes = keyed.to_bytes();
+    let bytes = keyed.snapshot().to_vec();
     refused::<E, _>(&bytes, &murmur3, "SipHash-1-3 there, Murmur3 with seed 0 here");
     refused::<E, _>(
         &bytes,
@@ -427,7 +427,7 @@ fn hashers_are_told_apart<E: Encode, B: KeyHasher + Clone + Debug>(
             .windows(4)
             .any(|part| (0xa1..0xae).any(|byte| part == [byte, byte + 1, byte + 2, byte + 3]))
     );
-    let bytes = other.to_bytes();
+    let bytes = other.snapshot().to_vec();
     refused::<E, _>(&bytes, &murmur3, "a BuildHasher there, Murmur3 with seed 0 here");
     refused::<E, _>(&bytes, &random, "a BuildHasher in both, with different keys");
     round_trip(&other);
@@ -439,24 +439,24 @@ fn goes_on<E: Insert + Remove + Encode>(of: Of<E>) {
     // Nearly full, so that what is in it is moved.
     let content = content(570);
     let mut one = of(600, &content);
-    let mut other: Filter<E> = read(&one.to_bytes(), one.hasher()).unwrap_or_else(|error| panic!("{error}"));
+    let mut other: Filter<E> = read(&one.snapshot().to_vec(), one.hasher()).unwrap_or_else(|error| panic!("{error}"));
     for round in 0..2 {
         let mut there: VecDeque<u64> = content.iter().copied().take(570 * (1 - round)).collect();
         for turn in 0..turns {
             let key = number(turn << 32);
             if turn % 3 != 0 && there.len() < 600 {
-                assert_eq!(one.insert(&key).unwrap(), other.insert(&key).unwrap());
+                assert_eq!(one.try_insert(&key).unwrap(), other.try_insert(&key).unwrap());
                 there.push_back(key);
             }
             if turn % 3 != 1 || there.len() == 600 {
                 if let Some(old) = there.pop_front() {
-                    assert_eq!(one.remove(&old), other.remove(&old));
+                    assert_eq!(one.take(&old), other.take(&old));
                 }
             }
             let asked = number(turn);
-            assert_eq!(one.contains(&asked), other.contains(&asked));
+            assert_eq!(one.look_up(&asked), other.look_up(&asked));
         }
-        assert!(one.to_bytes() == other.to_bytes() && one.statistics() == other.statistics());
+        assert!(one.snapshot().to_vec() == other.snapshot().to_vec() && one.statistics() == other.statistics());
         one.clear();
         other.clear();
     }
@@ -479,8 +479,8 @@ where
     let guests: Vec<(u64, usize)> = (0..STRESS_KEYS / 8 * 19 / 20).map(|guest| (u64::MAX, guest)).collect();
     written_while_inserted(&filter, |done| {
         while !done.load(Ordering::Relaxed) {
-            filter.insert_batch(&guests).unwrap();
-            assert_eq!(filter.remove_batch(&guests), guests.len());
+            filter.try_insert_batch(&guests).unwrap();
+            assert_eq!(filter.take_batch_into(&guests, ()), guests.len());
         }
     });
 }
@@ -494,7 +494,7 @@ where
     together(3, |thread| match thread {
         0 => {
             for key in 0..KEYS {
-                filter.insert(&key).unwrap();
+                filter.try_insert(&key).unwrap();
                 // Pairs with the load below: these inserts happened before a read of the number.
                 inserted.store(key + 1, Ordering::Release);
             }
@@ -506,11 +506,11 @@ where
             while before < KEYS {
                 before = inserted.load(Ordering::Acquire);
                 let mut stream = Vec::new();
-                let bytes = filter.to_bytes();
-                filter.write_to(&mut stream).unwrap();
+                let bytes = filter.snapshot().to_vec();
+                filter.snapshot().write_to(&mut stream).unwrap();
                 for bytes in [bytes, stream] {
                     let (copy, _) = Filter::<E>::from_bytes(&bytes).unwrap_or_else(|error| panic!("{error}"));
-                    assert!((0..before).all(|key| copy.contains(&key)));
+                    assert!((0..before).all(|key| copy.look_up(&key)));
                 }
             }
         }
@@ -532,19 +532,20 @@ fn nothing_is_held<E: Insert + Encode>(of: Of<E>) {
     let (filter, mut calls) = (small(of), 0);
     let user = User(|| {
         if calls < 2 {
-            filter.insert("a").unwrap();
+            filter.try_insert("a").unwrap();
         }
-        assert!(filter.contains("a"));
+        assert!(filter.look_up("a"));
         calls += 1;
     });
-    filter.write_to(user).unwrap();
+    filter.snapshot().write_to(user).unwrap();
     assert!(calls > 0);
 }
 
 #[cfg(feature = "serde")]
 mod through_serde {
     use super::*;
-    use lanebloom::codec::{Limited, Snapshot};
+    use lanebloom::codec::{FromSnapshot, Limited};
+    use lanebloom_tests::with_field;
     use serde::Serialize;
     use serde::de::{DeserializeOwned, DeserializeSeed};
 
@@ -561,16 +562,16 @@ mod through_serde {
         Filter<E>: Serialize + DeserializeOwned,
     {
         let filter = small(of);
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         let json = serde_json::to_string(&filter).unwrap();
         assert!(json.starts_with("\"iUxCRg0KGgoB"), "{json}");
         let same: Filter<E> = serde_json::from_str(&json).unwrap();
-        assert!(same.to_bytes() == bytes);
+        assert!(same.snapshot().to_vec() == bytes);
         let binary = postcard::to_allocvec(&filter).unwrap();
         assert!(binary.len() < bytes.len() + 8 && binary.ends_with(&bytes));
         assert!(binary == postcard::to_allocvec(&Raw(bytes.clone())).unwrap());
         let same: Filter<E> = postcard::from_bytes(&binary).unwrap();
-        assert!(same.to_bytes() == bytes);
+        assert!(same.snapshot().to_vec() == bytes);
 
         let text = |json: &str| {
             let result: Result<Filter<E>, _> = serde_json::from_str(json);
@@ -597,7 +598,7 @@ mod through_serde {
     /// The same bytes by the hasher that is given, within the limit and not below it.
     pub(super) fn limited<E: Encode, S: KeyHasher + Clone>(of: Of<E, S>, stranger: Of<E, S>)
     where
-        Filter<E, S>: Snapshot<Hasher = S> + Serialize,
+        Filter<E, S>: FromSnapshot<Hasher = S> + Serialize,
     {
         let (filter, stranger) = (small(of), small(stranger));
         let memory = filter.memory_bytes();
@@ -617,7 +618,7 @@ mod through_serde {
             one.unwrap_or_else(|error| panic!("{error}")),
             other.unwrap_or_else(|error| panic!("{error}")),
         ] {
-            assert!(same.to_bytes() == filter.to_bytes());
+            assert!(same.snapshot().to_vec() == filter.snapshot().to_vec());
         }
         for limit in [0, 1, memory - 1] {
             let text = from_json(limit, hasher, &json).map(drop).unwrap_err();

@@ -8,7 +8,7 @@ use crate::counting::{BYTES, LIMIT};
 use lanebloom::bank::{BankView, Rows};
 use lanebloom::bitmap::BitmapView;
 use lanebloom::codec::SnapshotHeader;
-use lanebloom::traits::{Encode, Insert, Stored};
+use lanebloom::internal::traits::{Encode, Insert};
 use lanebloom::*;
 use lanebloom_tests::{Pieces, number, records, with_field};
 use std::time::Duration;
@@ -28,16 +28,16 @@ pub(crate) fn sample<E: Encode>(filter: &Filter<E>) -> Sample {
     fn again<E: Encode>(filter: &Filter<E>) -> Vec<u8> {
         let hashes: Vec<u64> = (0..70).map(number).collect();
         let mut found = vec![false; 70];
-        filter.contains_hashes(&hashes, &mut found);
+        filter.look_up_batch(Hashed::slice(&hashes), &mut found);
         for (hash, found) in hashes.iter().zip(found) {
-            assert_eq!(filter.contains_hash(*hash), found);
+            assert_eq!(filter.look_up(&Hashed(*hash)), found);
         }
-        assert!((0.0..=1.0).contains(&filter.fill_ratio()));
-        assert!((0.0..=1.0).contains(&filter.current_false_positive_rate()));
-        filter.to_bytes()
+        assert!((0.0..=1.0).contains(&filter.statistics().fill_ratio));
+        assert!((0.0..=1.0).contains(&filter.statistics().false_positive_rate));
+        filter.snapshot().to_vec()
     }
     Sample {
-        bytes: filter.to_bytes(),
+        bytes: filter.snapshot().to_vec(),
         memory: filter.memory_bytes(),
         by_slice: |bytes| Filter::<E>::from_bytes(bytes).map(|(filter, _)| again(&filter)),
         by_reader: |bytes, limit| {
@@ -52,10 +52,12 @@ fn by_view(kind: u8, bytes: &[u8]) -> Option<Read> {
     match kind {
         1 => Some(BloomView::from_bytes(bytes).and_then(|(view, _)| {
             view.verify()?;
-            Ok(view.to_filter()?.to_bytes())
+            Ok(view.to_filter()?.snapshot().to_vec())
         })),
         9 => Some(StaticView::from_bytes(bytes).and_then(|(view, _)| view.verify().map(|()| view.bytes().to_vec()))),
-        16 => Some(BitmapView::from_bytes(bytes).and_then(|(view, _)| view.verify().map(|()| view.to_bytes()))),
+        16 => {
+            Some(BitmapView::from_bytes(bytes).and_then(|(view, _)| view.verify().map(|()| view.snapshot().to_vec())))
+        }
         17 => Some(BankView::from_bytes(bytes).and_then(|(view, _)| {
             assert_answers(&view);
             view.verify().map(|()| view.bytes().to_vec())
@@ -294,18 +296,18 @@ fn aged() -> Sample {
         filter.rotate();
     }
     Sample {
-        bytes: filter.to_bytes(),
+        bytes: filter.snapshot().to_vec(),
         memory: filter.memory_bytes(),
         by_slice: |bytes| {
             let clock = || Duration::from_secs(100);
             let (filter, _) = WindowedBloom::from_bytes_with_clock(bytes, Murmur3::default(), clock)?;
-            Ok(filter.to_bytes())
+            Ok(filter.snapshot().to_vec())
         },
         by_reader: |bytes, limit| {
             let clock = || Duration::from_secs(100);
             let filter = WindowedBloom::read_from_with_clock(bytes, limit, Murmur3::default(), clock)?;
             assert!(filter.memory_bytes() <= limit);
-            Ok(filter.to_bytes())
+            Ok(filter.snapshot().to_vec())
         },
     }
 }
@@ -322,10 +324,10 @@ fn delta() -> Sample {
         let replica = base();
         let result = replica.apply_deltas(bytes);
         assert!(result.is_ok() || replica == base());
-        result.map(|_| replica.delta_since(&base()).unwrap())
+        result.map(|_| replica.with(&base()).map(|pair| pair.delta()).unwrap())
     };
     Sample {
-        bytes: filter.delta_since(&base()).unwrap(),
+        bytes: filter.with(&base()).map(|pair| pair.delta()).unwrap(),
         memory: filter.memory_bytes(),
         by_slice: apply,
         by_reader: |bytes, _| (delta().by_slice)(bytes),
@@ -336,10 +338,10 @@ fn bitmap() -> Sample {
     let set = ConcurrentBitmap::new(1000).unwrap();
     set.insert_batch(&[7, 500, 999]).unwrap();
     Sample {
-        bytes: set.to_bytes(),
+        bytes: set.snapshot().to_vec(),
         memory: 128,
-        by_slice: |bytes| ConcurrentBitmap::from_bytes(bytes).map(|(set, _)| set.to_bytes()),
-        by_reader: |bytes, limit| ConcurrentBitmap::read_from(bytes, limit).map(|set| set.to_bytes()),
+        by_slice: |bytes| ConcurrentBitmap::from_bytes(bytes).map(|(set, _)| set.snapshot().to_vec()),
+        by_reader: |bytes, limit| ConcurrentBitmap::read_from(bytes, limit).map(|set| set.snapshot().to_vec()),
     }
 }
 
@@ -351,9 +353,9 @@ fn bank() -> Sample {
         by_slice: |bytes| {
             let (bank, _) = FilterBank::from_bytes(bytes)?;
             assert_answers(&bank);
-            Ok(bank.to_bytes())
+            Ok(bank.snapshot().to_vec())
         },
-        by_reader: |bytes, limit| FilterBank::read_from(bytes, limit).map(|bank| bank.to_bytes()),
+        by_reader: |bytes, limit| FilterBank::read_from(bytes, limit).map(|bank| bank.snapshot().to_vec()),
     }
 }
 
@@ -372,7 +374,7 @@ fn filled<E: Insert + Encode>(filter: Result<Filter<E>, BuildError>) -> Sample {
 /// Where the snapshots in it begin; and as a field, seed and fingerprint of another hasher.
 fn parts(sample: &Sample) -> (Vec<usize>, String) {
     let seeded = ConcurrentBloom::builder().expected_keys(1).seed(9).build().unwrap();
-    let bytes: Vec<String> = seeded.to_bytes()[12..24].iter().map(u8::to_string).collect();
+    let bytes: Vec<String> = seeded.snapshot().to_vec()[12..24].iter().map(u8::to_string).collect();
     (records(&sample.bytes).skip(1).collect(), bytes.join(" "))
 }
 
@@ -457,7 +459,7 @@ fn fields_of_buckets_are_refused_with_the_reason() {
 fn fields_of_cells_are_refused_with_the_reason() {
     let hashes: Vec<u64> = (0..100).map(number).collect();
     let builder = StaticFilter::builder().fingerprint_bits(11);
-    let sample = sample(&builder.build_from_hashes(&hashes).unwrap());
+    let sample = sample(builder.build_from_batch(Hashed::slice(&hashes)).unwrap().as_filter());
     sample.assert_refused(&format!(
         "
         32 | 2 | unsupported layout version 2
@@ -495,9 +497,10 @@ fn fields_of_bitmaps_and_banks_are_refused_with_the_reason() {
     ));
     bitmap.assert_zeros(40..120);
     // Beyond the last word the line is filled with zeros.
-    let bytes = ConcurrentBitmap::new(64).unwrap().to_bytes();
+    let bytes = ConcurrentBitmap::new(64).unwrap().snapshot().to_vec();
     Sample { bytes, ..bitmap }.assert_zeros(136..192);
-    // With 2^56 blocks, which would overflow if multiplied first, not even 64 columns are addressable.
+    // With 2^56 blocks, which would overflow if multiplied first, not even 64 columns are
+    // addressable.
     // Only reading all finds that a column that is not in use has a bit.
     bank.assert_refused(&format!(
         "
@@ -665,7 +668,7 @@ fn fields_of_a_pair_are_refused_with_the_reason() {
 fn more_keys_than_a_builder_plans_are_refused() {
     fn most<E: Encode>(filter: &Filter<E>) -> usize {
         let with = |keys: u64| {
-            let bytes = with_field(&filter.to_bytes(), 48, &keys.to_le_bytes());
+            let bytes = with_field(&filter.snapshot().to_vec(), 48, &keys.to_le_bytes());
             let read = Filter::<E>::from_bytes(&bytes);
             read.map(|(filter, _)| filter.expected_keys() as u64)
                 .map_err(|error| error.to_string())

@@ -1,8 +1,8 @@
 //! The filter's bits, its builder's errors, and its figures.
 
 use lanebloom::bloom::Builder;
-use lanebloom::traits::Planned;
-use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, SipHash13};
+use lanebloom::internal::traits::Planned;
+use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, Hashed, SipHash13};
 use lanebloom_tests::{LAYOUTS, RATES, WORDS, assert_prints, number};
 
 fn builder() -> Builder {
@@ -100,7 +100,7 @@ fn a_failed_allocation_is_an_error() {
 #[test]
 fn no_keys_means_one() {
     let filter = builder().expected_keys(0).build().unwrap();
-    assert_eq!((filter.expected_keys(), filter.blocks()), (1, 1));
+    assert_eq!((filter.expected_keys(), filter.layout().blocks), (1, 1));
     filter.insert("only");
     assert!(filter.contains("only"));
 }
@@ -111,7 +111,7 @@ fn compare<const N: usize>(lines: usize, words: [usize; N], most_error: f64, tab
         for (words, expected) in words.into_iter().zip(row) {
             let builder = builder().expected_keys(1_000_000).false_positive_rate(rate);
             let filter = builder.lines_per_key(lines).words_per_key(words).build().unwrap();
-            let bits_per_key = filter.bits_per_key();
+            let bits_per_key = filter.statistics().bits_per_key;
             let error = bits_per_key / expected - 1.0;
             assert!(
                 error.abs() < most_error,
@@ -172,48 +172,64 @@ fn pages_say_the_bits_per_key() {
     let hashes: Vec<u64> = (0..2 * keys as u64).map(number).collect();
     let growing = ScalableBloom::builder().expected_keys(10_000).build().unwrap();
     let (mut len, mut sizes) = (10_000, Vec::new());
-    growing.insert_hashes(&hashes[..len]).unwrap();
+    growing.insert_batch(Hashed::slice(&hashes[..len])).unwrap();
     while len < hashes.len() {
         sizes.push(8.0 * growing.memory_bytes() as f64 / len as f64);
         let next = hashes.len().min(len + len / 50);
-        growing.insert_hashes(&hashes[len..next]).unwrap();
+        growing.insert_batch(Hashed::slice(&hashes[len..next])).unwrap();
         len = next;
     }
     let common = [
         (
             "ConcurrentBloom",
-            ConcurrentBloom::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            ConcurrentBloom::with_capacity(keys, 0.01)
+                .unwrap()
+                .statistics()
+                .bits_per_key,
             0.06,
         ),
         ("ScalableBloom", sizes.iter().sum::<f64>() / sizes.len() as f64, 2.0),
         (
             "WindowedBloom",
-            WindowedBloom::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            WindowedBloom::with_capacity(keys, 0.01)
+                .unwrap()
+                .statistics()
+                .bits_per_key,
             0.55,
         ),
         (
             "CuckooFilter",
-            CuckooFilter::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            CuckooFilter::with_capacity(keys, 0.01)
+                .unwrap()
+                .statistics()
+                .bits_per_key,
             0.06,
         ),
         (
             "StaticFilter",
             StaticFilter::builder()
-                .build_from_hashes(&hashes)
+                .build_from_batch(Hashed::slice(&hashes))
                 .unwrap()
-                .bits_per_key(),
+                .statistics()
+                .bits_per_key,
             0.2,
         ),
     ];
     let others = [
         (
             "CountingBloom",
-            CountingBloom::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            CountingBloom::with_capacity(keys, 0.01)
+                .unwrap()
+                .statistics()
+                .bits_per_key,
             0.55,
         ),
         (
             "TombstoneBloom",
-            TombstoneBloom::with_capacity(keys, 0.01).unwrap().bits_per_key(),
+            TombstoneBloom::with_capacity(keys, 0.01)
+                .unwrap()
+                .statistics()
+                .bits_per_key,
             0.55,
         ),
     ];
@@ -230,7 +246,7 @@ fn fewest_words_within_the_price_are_chosen() {
     let chosen = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6].map(|rate| {
         let builder = builder().expected_keys(1000).false_positive_rate(rate);
         let filter = builder.lines_per_key(1).build().unwrap();
-        (filter.words_per_key(), filter.bits_per_line())
+        (filter.layout().words_per_key, filter.layout().bits_per_line)
     });
     assert_eq!(chosen, [(1, 3), (2, 5), (2, 6), (4, 8), (8, 8), (8, 8), (8, 8)]);
 }
@@ -239,10 +255,13 @@ fn fewest_words_within_the_price_are_chosen() {
 #[test]
 fn two_lines_are_chosen_where_they_are_worth_it() {
     let at = |rate| builder().expected_keys(1_000_000).false_positive_rate(rate);
-    let lines = |builder: Builder| builder.build().unwrap().lines_per_key();
+    let lines = |builder: Builder| builder.build().unwrap().layout().lines_per_key;
     let chosen = [0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9].map(|rate| {
         let filter = at(rate).build().unwrap();
-        (filter.lines_per_key(), filter.words_per_key() / filter.lines_per_key())
+        (
+            filter.layout().lines_per_key,
+            filter.layout().words_per_key / filter.layout().lines_per_key,
+        )
     });
     assert_eq!(
         chosen,
@@ -253,12 +272,12 @@ fn two_lines_are_chosen_where_they_are_worth_it() {
     assert_eq!(lines(low().lines_per_key(1)), 1, "one line is given");
     assert_eq!(lines(low().expected_keys(1)), 1, "one block is enough");
     let counting = CountingBloom::builder().expected_keys(1000).false_positive_rate(1e-6);
-    let lines_of_counters = counting.build().unwrap().lines_per_key();
+    let lines_of_counters = counting.build().unwrap().layout().lines_per_key;
     assert_eq!(lines_of_counters, 1, "the filter has one line");
     assert_eq!(lines(at(0.1).lines_per_key(2)), 2);
     // An odd number of lines is one too many.
     let odd = builder().memory_budget(64 * 1001).false_positive_rate(1e-6);
-    assert_eq!(odd.build().unwrap().blocks(), 1000);
+    assert_eq!(odd.build().unwrap().layout().blocks, 1000);
 }
 
 #[test]
@@ -274,8 +293,12 @@ fn a_budget_for_keys_takes_the_shape_of_the_rate_it_reaches() {
         };
         let planned = |builder: Builder| {
             let filter = builder.build().unwrap();
-            let shape = (filter.lines_per_key(), filter.words_per_key(), filter.bits_per_line());
-            ((shape, filter.blocks()), filter.expected_keys())
+            let shape = (
+                filter.layout().lines_per_key,
+                filter.layout().words_per_key,
+                filter.layout().bits_per_line,
+            );
+            ((shape, filter.layout().blocks), filter.expected_keys())
         };
         let keys = 1_000_000;
         let (layout, _) = planned(start().expected_keys(keys).false_positive_rate(rate));
@@ -344,10 +367,16 @@ fn a_filter_says_what_it_is() {
                 assert_eq!((rate, words), (1e-6, 1), "only this one is out of reach");
                 continue;
             };
-            assert_eq!((filter.lines_per_key(), filter.words_per_key()), (lines, words));
-            assert!(filter.blocks() % lines == 0);
-            assert_eq!(filter.memory_bytes(), filter.blocks() * 64);
-            assert_eq!(filter.bits_per_key(), filter.memory_bytes() as f64 * 8.0 / 100_000.0);
+            assert_eq!(
+                (filter.layout().lines_per_key, filter.layout().words_per_key),
+                (lines, words)
+            );
+            assert!(filter.layout().blocks % lines == 0);
+            assert_eq!(filter.memory_bytes(), filter.layout().blocks * 64);
+            assert_eq!(
+                filter.statistics().bits_per_key,
+                filter.memory_bytes() as f64 * 8.0 / 100_000.0
+            );
             assert!(filter.false_positive_rate_at(100_000) <= rate);
             assert!(filter.false_positive_rate_at(100_000) > rate * 0.99);
             assert!(filter.false_positive_rate_at(101_500) > rate);
@@ -355,8 +384,8 @@ fn a_filter_says_what_it_is() {
             assert_eq!(filter.false_positive_rate_at(usize::MAX), 1.0);
             // Every key sets at most this many bits, and the first ones hardly ever fewer.
             filter.insert(&1u32);
-            let bits = (filter.fill_ratio() * filter.memory_bytes() as f64 * 8.0).round() as usize;
-            assert!(bits <= lines * filter.bits_per_line() && bits > lines * filter.bits_per_line() / 2);
+            let bits = (filter.statistics().fill_ratio * filter.memory_bytes() as f64 * 8.0).round() as usize;
+            assert!(bits <= lines * filter.layout().bits_per_line && bits > lines * filter.layout().bits_per_line / 2);
         }
     }
 }
@@ -375,12 +404,12 @@ fn estimated_len_has_the_documented_error() {
                 .seed(seed)
                 .build()
                 .unwrap();
-            assert_eq!(filter.estimated_len(), 0);
+            assert_eq!(filter.statistics().len, 0);
             for (n, range) in [(500, 0..500u32), (2000, 500..2000), (5000, 2000..5000)] {
                 range.for_each(|key| {
                     filter.insert(&key);
                 });
-                let error = filter.estimated_len() as f64 / f64::from(n) - 1.0;
+                let error = filter.statistics().len as f64 / f64::from(n) - 1.0;
                 assert!(
                     error.abs() < 4.0 * 0.3 / f64::from(n).sqrt(),
                     "{n} keys: off by {error}"
@@ -399,8 +428,8 @@ fn estimated_len_has_the_documented_error() {
     (0..100_000u32).for_each(|key| {
         full.insert(&key);
     });
-    assert_eq!(full.fill_ratio(), 1.0);
-    assert!(full.estimated_len() > 500 && full.current_false_positive_rate() == 1.0);
+    assert_eq!(full.statistics().fill_ratio, 1.0);
+    assert!(full.statistics().len > 500 && full.statistics().false_positive_rate == 1.0);
 }
 
 #[test]
@@ -417,7 +446,7 @@ fn union_refuses_what_means_something_else() {
         refused(builder().expected_keys(1000).seed(1)),
         "the other filter's hasher differs: another algorithm, seed or key",
     );
-    assert_eq!(filter.fill_ratio(), 0.0);
+    assert_eq!(filter.statistics().fill_ratio, 0.0);
     // Filters that refuse a union are not equal.
     let build = |seed| builder().expected_keys(1000).seed(seed).build().unwrap();
     assert!(filter == build(0) && filter != build(1));

@@ -2,10 +2,10 @@
 //! of every type.
 
 use crate::contract::read;
-use lanebloom::traits::{Encode, Engine, Insert, Remove, Stored};
+use lanebloom::internal::traits::{Encode, Engine, Insert, Remove};
 use lanebloom::{
-    ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, FilterBank, ScalableBloom,
-    StaticFilter, TombstoneBloom, WindowedBloom,
+    ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, FilterBank, Hashed,
+    ScalableBloom, StaticFilter, TombstoneBloom, WindowedBloom,
 };
 use lanebloom_tests::{Time, number};
 use std::time::Duration;
@@ -55,15 +55,23 @@ fn live<E: Insert + Encode>(
         let hashes = chance.hashes();
         let flags = &mut vec![false; hashes.len()][..];
         history.push(match chance.below(12) {
-            0..3 => format!("insert {} hashes: {:?}", hashes.len(), filter.insert_hashes(&hashes)),
+            0..3 => format!(
+                "insert {} hashes: {:?}",
+                hashes.len(),
+                filter.try_insert_batch(Hashed::slice(&hashes))
+            ),
             3 => format!(
                 "insert {:?}",
-                hashes.iter().take(9).map(|&hash| filter.insert_hash(hash)).last()
+                hashes
+                    .iter()
+                    .take(9)
+                    .map(|&hash| filter.try_insert(&Hashed(hash)))
+                    .last()
             ),
             4 => format!(
                 "insert {} flagged: {:?}",
                 hashes.len(),
-                filter.insert_hashes_flagged(&hashes, flags)
+                filter.try_insert_batch_into(Hashed::slice(&hashes), flags)
             ),
             5 => {
                 filter = filter.try_clone().unwrap();
@@ -75,14 +83,14 @@ fn live<E: Insert + Encode>(
             }
             _ => own(&mut filter, chance),
         });
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         let same = read::<E, _>(&bytes, filter.hasher()).unwrap_or_else(|error| panic!("{history:#?}: {error}"));
         assert_eq!(same.statistics(), filter.statistics(), "{history:#?}");
-        assert!(same.to_bytes().len() == bytes.len(), "{history:#?}");
+        assert!(same.snapshot().to_vec().len() == bytes.len(), "{history:#?}");
         assert!(
             hashes
                 .iter()
-                .all(|&hash| same.contains_hash(hash) == filter.contains_hash(hash))
+                .all(|&hash| same.look_up(&Hashed(hash)) == filter.look_up(&Hashed(hash)))
         );
         if chance.below(4) == 0 {
             filter = same;
@@ -93,7 +101,11 @@ fn live<E: Insert + Encode>(
 
 fn remove<E: Engine + Remove>(filter: &Filter<E>, chance: &mut Chance) -> String {
     let hashes = chance.hashes();
-    format!("remove {} hashes: {}", hashes.len(), filter.remove_hashes(&hashes))
+    format!(
+        "remove {} hashes: {}",
+        hashes.len(),
+        filter.take_batch_into(Hashed::slice(&hashes), ())
+    )
 }
 
 #[test]
@@ -104,14 +116,17 @@ fn a_bloom_filter_is_read_after_any_history() {
         let make = || builder.clone().expected_keys(500).build().unwrap();
         live(make(), chance, steps, |filter, chance| {
             let other = make();
-            other.insert_hashes(&chance.hashes());
+            other.insert_batch(Hashed::slice(&chance.hashes()));
             match chance.below(3) {
                 0 => format!("unite: {:?}", filter.union_from(&other)),
                 1 => {
-                    let delta = other.delta_since(filter).unwrap();
+                    let delta = other.with(filter).map(|pair| pair.delta()).unwrap();
                     format!("add a delta: {:?}", filter.apply_deltas(&delta).unwrap())
                 }
-                _ => format!("insert by plain stores: {}", filter.insert_hashes_mut(&chance.hashes())),
+                _ => format!(
+                    "insert by plain stores: {}",
+                    filter.exclusive().insert_batch(Hashed::slice(&chance.hashes()))
+                ),
             }
         });
     });
@@ -124,7 +139,7 @@ fn filters_that_delete_are_read_after_any_history() {
         live(make(), chance, steps, |filter, chance| match chance.below(3) {
             0 => {
                 let other = make();
-                other.insert_hashes(&chance.hashes());
+                other.insert_batch(Hashed::slice(&chance.hashes()));
                 format!("unite: {:?}", filter.union_from(&other))
             }
             _ => remove(filter, chance),
@@ -133,8 +148,8 @@ fn filters_that_delete_are_read_after_any_history() {
         live(make(), chance, steps, |filter, chance| match chance.below(3) {
             0 => {
                 let other = make();
-                other.insert_hashes(&chance.hashes());
-                other.remove_hashes(&chance.hashes());
+                other.insert_batch(Hashed::slice(&chance.hashes()));
+                other.remove_batch(Hashed::slice(&chance.hashes()));
                 format!("unite: {:?}", filter.union_from(&other))
             }
             _ => remove(filter, chance),
@@ -189,17 +204,17 @@ fn a_filter_that_grows_is_read_after_any_history() {
             }
             4 => {
                 let limit = filter.memory_bytes() + chance.below(5000) as usize;
-                *filter = ScalableBloom::read_from(&filter.to_bytes()[..], limit).unwrap();
+                *filter = ScalableBloom::read_from(&filter.snapshot().to_vec()[..], limit).unwrap();
                 format!("read with the limit {limit}")
             }
             5 => {
                 let other = builder.clone().hint(0).build().unwrap();
-                let _ = other.insert_hashes(&chance.hashes());
+                let _ = other.insert_batch(Hashed::slice(&chance.hashes()));
                 format!("unite: {:?}", filter.union_from(&other))
             }
             _ => format!(
                 "insert by plain stores: {:?}",
-                filter.insert_hashes_mut(&chance.hashes())
+                filter.exclusive().insert_batch(Hashed::slice(&chance.hashes()))
             ),
         });
     });
@@ -224,7 +239,7 @@ fn a_window_is_read_after_any_history() {
                 return "rotate".into();
             }
             let other = make();
-            other.insert_hashes(&chance.hashes());
+            other.insert_batch(Hashed::slice(&chance.hashes()));
             format!("unite: {:?}", filter.union_from(&other))
         });
 
@@ -233,17 +248,17 @@ fn a_window_is_read_after_any_history() {
         let builder = builder.window(Duration::from_nanos(1000)).clock(clock.clock());
         let filter = builder.clone().build().unwrap();
         for step in 0..steps {
-            filter.insert_hashes(&chance.hashes());
+            filter.insert_batch(Hashed::slice(&chance.hashes()));
             match chance.below(4) {
                 0 => clock.set(clock.now() - chance.below(3000)),
                 1 => {
                     let other = builder.clone().build().unwrap();
-                    other.insert_hashes(&chance.hashes());
+                    other.insert_batch(Hashed::slice(&chance.hashes()));
                     let _ = filter.union_from(&other);
                 }
                 _ => clock.add(chance.below(700)),
             }
-            let bytes = filter.to_bytes();
+            let bytes = filter.snapshot().to_vec();
             let hasher = *filter.hasher();
             let read = WindowedBloom::from_bytes_with_clock(&bytes, hasher, clock.clock());
             let (same, _) = read.unwrap_or_else(|error| panic!("step {step} at {}: {error}", clock.now()));
@@ -251,7 +266,7 @@ fn a_window_is_read_after_any_history() {
             assert!(
                 hashes
                     .iter()
-                    .all(|&hash| same.contains_hash(hash) == filter.contains_hash(hash))
+                    .all(|&hash| same.contains(&Hashed(hash)) == filter.contains(&Hashed(hash)))
             );
         }
     });
@@ -263,9 +278,9 @@ fn filters_without_inserts_are_read_after_any_history() {
         let bits = 7 + chance.below(26) as usize;
         let builder = StaticFilter::builder().fingerprint_bits(bits);
         let builder = builder.cells_per_key(chance.one_of(&[3, 4]));
-        let filter = builder.build_from_hashes(&chance.hashes()).unwrap();
-        let same: StaticFilter = read(&filter.to_bytes(), filter.hasher()).unwrap();
-        assert!(same.to_bytes() == filter.to_bytes());
+        let filter = builder.build_from_batch(Hashed::slice(&chance.hashes())).unwrap();
+        let (same, _) = StaticFilter::from_bytes(&filter.snapshot().to_vec()).unwrap();
+        assert!(same.snapshot().to_vec() == filter.snapshot().to_vec());
 
         let columns = ConcurrentBloom::builder().expected_keys(100);
         let mut bank = FilterBank::new(1 + chance.below(150) as usize, &columns).unwrap();
@@ -274,14 +289,14 @@ fn filters_without_inserts_are_read_after_any_history() {
             match chance.below(4) {
                 0 => {
                     let filter = columns.clone().build().unwrap();
-                    filter.insert_hashes(&chance.hashes());
+                    filter.insert_batch(Hashed::slice(&chance.hashes()));
                     bank.push(&filter).unwrap();
                 }
                 1 => _ = bank.clear(column),
                 2 => bank = bank.try_clone().unwrap(),
-                _ => _ = bank.insert_hashes(column, &chance.hashes()),
+                _ => _ = bank.insert_batch(column, Hashed::slice(&chance.hashes())),
             }
-            let (same, _) = FilterBank::from_bytes(&bank.to_bytes()).unwrap();
+            let (same, _) = FilterBank::from_bytes(&bank.snapshot().to_vec()).unwrap();
             assert!(same == bank);
         }
 
@@ -293,7 +308,7 @@ fn filters_without_inserts_are_read_after_any_history() {
                 1 => _ = bitmap.remove(position),
                 _ => _ = bitmap.insert(position),
             }
-            let (same, _) = ConcurrentBitmap::from_bytes(&bitmap.to_bytes()).unwrap();
+            let (same, _) = ConcurrentBitmap::from_bytes(&bitmap.snapshot().to_vec()).unwrap();
             assert!(same == bitmap);
         }
     });

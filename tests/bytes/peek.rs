@@ -44,7 +44,7 @@ fn windowed() -> WindowedBloom {
 fn delta() -> Vec<u8> {
     let (old, new) = (bloom(), bloom());
     new.insert_all(1000..1003u32);
-    new.delta_since(&old).unwrap()
+    new.with(&old).map(|pair| pair.delta()).unwrap()
 }
 
 /// A snapshot or delta of every kind.
@@ -55,21 +55,21 @@ fn every_kind() -> Vec<(Kind, Vec<u8>)> {
     let cuckoo = CuckooFilter::with_capacity(1000, 0.01).unwrap();
     let dleft = DLeftFilter::with_capacity(1000, 0.01).unwrap();
     vec![
-        (Kind::Bloom, bloom().to_bytes()),
-        (Kind::Scalable, scalable().to_bytes()),
-        (Kind::Windowed, windowed().to_bytes()),
+        (Kind::Bloom, bloom().snapshot().to_vec()),
+        (Kind::Scalable, scalable().snapshot().to_vec()),
+        (Kind::Windowed, windowed().snapshot().to_vec()),
         (
             Kind::Counting,
-            CountingBloom::with_capacity(1000, 0.01).unwrap().to_bytes(),
+            CountingBloom::with_capacity(1000, 0.01).unwrap().snapshot().to_vec(),
         ),
-        (Kind::Tombstone, tombstone.to_bytes()),
-        (Kind::Cuckoo, cuckoo.to_bytes()),
-        (Kind::DLeft, dleft.to_bytes()),
+        (Kind::Tombstone, tombstone.snapshot().to_vec()),
+        (Kind::Cuckoo, cuckoo.snapshot().to_vec()),
+        (Kind::DLeft, dleft.snapshot().to_vec()),
         (
             Kind::Static,
-            StaticFilter::from_keys(0..50u64, 0.01).unwrap().to_bytes(),
+            StaticFilter::from_keys(0..50u64, 0.01).unwrap().snapshot().to_vec(),
         ),
-        (Kind::Bitmap, bitmap.to_bytes()),
+        (Kind::Bitmap, bitmap.snapshot().to_vec()),
         (Kind::Delta, delta()),
     ]
 }
@@ -85,7 +85,7 @@ fn a_header_says_what_the_filter_says() {
     }
 
     let filter = bloom();
-    let header = peek(&filter.to_bytes());
+    let header = peek(&filter.snapshot().to_vec());
     assert_eq!(header.expected_keys, Some(filter.expected_keys() as u64));
     assert_eq!(header.false_positive_rate, Some(filter.false_positive_rate()));
     assert!(matches!(header.hasher, Some(Identity::Murmur3 { seed: 7, .. })));
@@ -100,14 +100,14 @@ fn a_header_says_what_the_filter_says() {
         } => (words_per_key, bits_per_line, lines_per_key, blocks, changed),
         other => panic!("{other:?}"),
     };
-    let blocks = filter.blocks() as u64;
-    assert_eq!(shape(header), (4, filter.bits_per_line(), 2, blocks, None));
+    let blocks = filter.layout().blocks as u64;
+    assert_eq!(shape(header), (4, filter.layout().bits_per_line, 2, blocks, None));
     // Three keys in two lines each.
     let (.., changed) = shape(peek(&delta()));
     assert!(matches!(changed, Some(1..=6)), "{changed:?}");
 
     let filter = scalable();
-    let header = peek(&filter.to_bytes());
+    let header = peek(&filter.snapshot().to_vec());
     assert_eq!(
         (header.expected_keys, header.false_positive_rate),
         (Some(100), Some(0.02))
@@ -115,7 +115,7 @@ fn a_header_says_what_the_filter_says() {
     let count = filter.layers().len();
     assert!(count > 1 && matches!(header.content, Content::Layers { layers, .. } if layers == count));
 
-    let header = peek(&windowed().to_bytes());
+    let header = peek(&windowed().snapshot().to_vec());
     assert_eq!(header.expected_keys, Some(1000));
     let window = |header: SnapshotHeader| match header.content {
         Content::Generations {
@@ -130,9 +130,14 @@ fn a_header_says_what_the_filter_says() {
     let builder = WindowedBloom::builder()
         .expected_keys(1000)
         .window(Duration::from_secs(9));
-    let aged = builder.clone().build().unwrap().to_bytes();
+    let aged = builder.clone().build().unwrap().snapshot().to_vec();
     assert_eq!(window(peek(&aged)), (4, 1, false));
-    let aged = builder.clock(|| Duration::from_secs(1)).build().unwrap().to_bytes();
+    let aged = builder
+        .clock(|| Duration::from_secs(1))
+        .build()
+        .unwrap()
+        .snapshot()
+        .to_vec();
     assert_eq!(window(peek(&aged)), (4, 1, true));
 
     let filter = CuckooFilter::builder()
@@ -140,7 +145,7 @@ fn a_header_says_what_the_filter_says() {
         .fingerprint_bits(16)
         .build()
         .unwrap();
-    let header = peek(&filter.to_bytes());
+    let header = peek(&filter.snapshot().to_vec());
     assert_eq!(header.expected_keys, Some(1000));
     let of_bits = |bits| match header.content {
         Content::Buckets {
@@ -151,7 +156,7 @@ fn a_header_says_what_the_filter_says() {
         _ => false,
     };
     assert!(of_bits(16), "{header:?}");
-    let header = peek(&ConcurrentBitmap::new(12_345).unwrap().to_bytes());
+    let header = peek(&ConcurrentBitmap::new(12_345).unwrap().snapshot().to_vec());
     assert!(matches!(header.content, Content::Bits { bound: 12_345, .. }));
 }
 
@@ -190,15 +195,15 @@ fn whole_records_are_verified() {
     let keyed = ScalableBloom::builder().expected_keys(10).hasher(SipHash13::random());
     let keyed = keyed.build().unwrap();
     keyed.insert_all(0..100u32).unwrap();
-    let bytes = keyed.to_bytes();
+    let bytes = keyed.snapshot().to_vec();
     assert_eq!(verify(&bytes).unwrap().0.len(), keyed.layers().len());
     // The parts of a filter with a known hasher are filters.
     let filter = scalable();
-    let bytes = filter.to_bytes();
-    for (part, layer) in verify(&bytes).unwrap().0.into_iter().zip(filter.layers()) {
+    let bytes = filter.snapshot().to_vec();
+    for (part, layer) in verify(&bytes).unwrap().0.into_iter().zip(filter.into_layers()) {
         let (part, rest) = ConcurrentBloom::from_bytes(part).unwrap();
         assert!(rest.is_empty());
-        assert!(part.block_ones().eq(layer.block_ones()));
+        assert!(part.snapshot().block_ones().eq(layer.snapshot().block_ones()));
     }
 }
 
@@ -214,7 +219,7 @@ fn the_times_of_a_window_are_verified() {
         time.set(second * 1_000_000_000);
         filter.insert(&second);
     }
-    let bytes = filter.to_bytes();
+    let bytes = filter.snapshot().to_vec();
     assert_eq!(verify(&bytes).unwrap().0.len(), 3);
     // A time, after the header.
     let mut other = bytes.clone();
@@ -243,7 +248,7 @@ fn a_record_that_ends_early_or_was_corrupted_is_an_error() {
 #[test]
 fn absurd_fields_are_errors() {
     let number = u64::to_le_bytes;
-    let filter = bloom().to_bytes();
+    let filter = bloom().snapshot().to_vec();
     for (at, field, text) in [
         (
             8,
@@ -273,7 +278,7 @@ fn absurd_fields_are_errors() {
         let error = refused(&with_field(&filter, at, field));
         assert!(error.starts_with(text), "{error}");
     }
-    let scalable = scalable().to_bytes();
+    let scalable = scalable().snapshot().to_vec();
     for (at, field, text) in [
         (
             24,
@@ -286,11 +291,11 @@ fn absurd_fields_are_errors() {
     ] {
         assert!(refused(&with_field(&scalable, at, &field)).starts_with(text));
     }
-    let windowed = windowed().to_bytes();
+    let windowed = windowed().snapshot().to_vec();
     for (at, field) in [(34, 65), (35, 4), (48, 66), (48, 0)] {
         refused(&with_field(&windowed, at, &[field]));
     }
-    let cuckoo = CuckooFilter::with_capacity(1000, 0.01).unwrap().to_bytes();
+    let cuckoo = CuckooFilter::with_capacity(1000, 0.01).unwrap().snapshot().to_vec();
     refused(&with_field(&cuckoo, 40, &number(0)));
     assert!(refused(&with_field(&cuckoo, 24, &number(191))).contains("its other fields need 192"));
     let mut delta = delta();
@@ -302,12 +307,12 @@ fn absurd_fields_are_errors() {
 #[test]
 fn absurd_lengths_and_parts_are_errors() {
     let number = u64::to_le_bytes;
-    let cuckoo = CuckooFilter::with_capacity(1000, 0.01).unwrap().to_bytes();
+    let cuckoo = CuckooFilter::with_capacity(1000, 0.01).unwrap().snapshot().to_vec();
     let most = with_field(&cuckoo, 24, &number(u64::MAX));
     assert_eq!(peek(&most).bytes, u64::MAX);
     assert!(verify(&most).unwrap_err().is_truncated());
 
-    let bytes = scalable().to_bytes();
+    let bytes = scalable().snapshot().to_vec();
     let header = &bytes[..SnapshotHeader::LEN];
     let (layers, _) = verify(&bytes).unwrap();
     let with_parts = |parts: &[&[u8]]| {

@@ -1,8 +1,8 @@
 //! Files that are replaced: a reader that opens one finds the old bytes or the new ones, also after
 //! the writer was killed.
 
-use lanebloom::ConcurrentBloom;
 use lanebloom::codec::{remove_file, replace_file};
+use lanebloom::{ConcurrentBloom, Hashed};
 use lanebloom_tests::number;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ fn filter_of(turn: u64) -> ConcurrentBloom {
     let builder = ConcurrentBloom::builder().memory_budget(64 * blocks);
     let filter = builder.expected_keys(turn as usize).words_per_key(8).build().unwrap();
     let hashes: Vec<u64> = (0..blocks as u64).map(|i| number(turn << 32 | i)).collect();
-    filter.insert_hashes(&hashes);
+    filter.insert_batch(Hashed::slice(&hashes));
     filter
 }
 
@@ -37,7 +37,7 @@ fn writer() {
     // On from where the one before was killed.
     let first = read(Path::new(&path)).map_or(1, |turn| turn + 1);
     for turn in first.. {
-        replace_file(&path, |file| filter_of(turn).write_to(file)).unwrap();
+        replace_file(&path, |file| filter_of(turn).snapshot().write_to(file)).unwrap();
     }
 }
 
@@ -45,7 +45,7 @@ fn writer() {
 fn read(path: &Path) -> Option<u64> {
     let file = File::open(path).ok()?;
     let filter = ConcurrentBloom::read_from(&file, 1 << 20).unwrap();
-    assert_eq!(file.metadata().unwrap().len(), filter.snapshot_bytes() as u64);
+    assert_eq!(file.metadata().unwrap().len(), filter.snapshot().len() as u64);
     let turn = filter.expected_keys() as u64;
     assert!(filter == filter_of(turn), "turn {turn} is not what was written");
     Some(turn)
@@ -105,7 +105,7 @@ fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
     }
     // Some were killed while they wrote, else this shows nothing.
     assert!(left_beside > 0);
-    replace_file(&path, |file| filter_of(last).write_to(file)).unwrap();
+    replace_file(&path, |file| filter_of(last).snapshot().write_to(file)).unwrap();
     assert!(leftovers(directory.path()).is_empty());
     assert_eq!(read(&path), Some(last));
 }
@@ -203,7 +203,7 @@ fn writers_of_one_file_take_turns() {
             let path = &path;
             scope.spawn(move || {
                 for turn in 0..10 {
-                    replace_file(path, |file| filter_of(3 * turn + thread + 1).write_to(file)).unwrap();
+                    replace_file(path, |file| filter_of(3 * turn + thread + 1).snapshot().write_to(file)).unwrap();
                     read(path).unwrap();
                 }
             });

@@ -3,10 +3,11 @@
 
 use lanebloom::codec::{Identity, SnapshotHeader};
 use lanebloom::internal::instruction_sets;
-use lanebloom::{BloomView, ConcurrentBloom, FastHash, KeyHasher, Murmur3, Prehashed, SipHash13, SnapshotError};
+use lanebloom::{
+    BloomView, ConcurrentBloom, FastHash, Hashed, KeyHasher, Murmur3, Prehashed, SipHash13, SnapshotError,
+};
 use lanebloom_tests::{Time, WORDS, block, number, products, with_field};
 use proptest::prelude::*;
-use std::error::Error;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use twox_hash::XxHash3_64;
@@ -52,7 +53,7 @@ fn with_hasher<S: KeyHasher>(words: usize, blocks: usize, keys: usize, hasher: S
 fn filled(words: usize, blocks: usize) -> ConcurrentBloom {
     let filter = empty(words, blocks, 40 * blocks);
     let hashes: Vec<u64> = (0..20 * blocks as u64).map(number).collect();
-    filter.insert_hashes(&hashes);
+    filter.insert_batch(Hashed::slice(&hashes));
     filter
 }
 
@@ -72,7 +73,7 @@ macro_rules! golden {
 fn assert_golden<S: KeyHasher + Clone + std::fmt::Debug>(bytes: &[u8], filter: &ConcurrentBloom<S>) {
     insert_keys(filter, filter.expected_keys() / 2);
     let hasher = filter.hasher().clone();
-    assert!(filter.to_bytes() == bytes, "{filter:?} is written otherwise");
+    assert!(filter.snapshot().to_vec() == bytes, "{filter:?} is written otherwise");
     let (same, rest) = ConcurrentBloom::from_bytes_with(bytes, hasher.clone()).unwrap();
     assert!(same == *filter && rest.is_empty());
     assert_eq!(same.expected_keys(), filter.expected_keys());
@@ -129,18 +130,18 @@ fn the_vectors_of_the_description_hold() {
             let builder = builder.lines_per_key(lines).words_per_key(4 * lines);
             builder.hasher(Prehashed).build().unwrap()
         };
-        let whole = with_field(&build(20, 2).to_bytes(), 34, &[6]);
+        let whole = with_field(&build(20, 2).snapshot().to_vec(), 34, &[6]);
         let whole: ConcurrentBloom<Prehashed> = ConcurrentBloom::from_bytes_with(&whole, Prehashed).unwrap().0;
-        whole.insert_hash(hash);
+        whole.insert(&Hashed(hash));
         let bits = |hash| {
-            let half = with_field(&build(10, 1).to_bytes(), 34, &[6]);
+            let half = with_field(&build(10, 1).snapshot().to_vec(), 34, &[6]);
             let half = ConcurrentBloom::from_bytes_with(&half, Prehashed).unwrap().0;
-            half.insert_hash(hash);
-            let bytes = half.to_bytes();
+            half.insert(&Hashed(hash));
+            let bytes = half.snapshot().to_vec();
             bytes[128..bytes.len() - 64].to_vec()
         };
         let expected = [bits(hash), bits(second)].concat();
-        let bytes = whole.to_bytes();
+        let bytes = whole.snapshot().to_vec();
         assert!(bytes[128..bytes.len() - 64] == expected, "{hash:#x}");
     }
     for row in rows(5) {
@@ -154,7 +155,7 @@ fn the_vectors_of_the_description_hold() {
                 .collect();
             assert_eq!(positions.len(), 8);
             for bits in 1..=8 {
-                let snapshot = with_field(&empty(words, 1000, 50_000).to_bytes(), 34, &[bits]);
+                let snapshot = with_field(&empty(words, 1000, 50_000).snapshot().to_vec(), 34, &[bits]);
                 let filter = match ConcurrentBloom::from_bytes(&snapshot) {
                     Ok((filter, _)) => filter,
                     Err(_) => {
@@ -162,14 +163,17 @@ fn the_vectors_of_the_description_hold() {
                         continue;
                     }
                 };
-                assert_eq!((filter.words_per_key(), filter.bits_per_line()), (words, bits.into()));
-                filter.insert_hash(hash);
+                assert_eq!(
+                    (filter.layout().words_per_key, filter.layout().bits_per_line),
+                    (words, bits.into())
+                );
+                filter.insert(&Hashed(hash));
                 let mut expected = vec![0; 64_000];
                 for position in &positions[..bits.into()] {
                     expected[position / 8] |= 1 << (position % 8);
                 }
                 assert!(
-                    filter.to_bytes()[128..64_128] == expected,
+                    filter.snapshot().to_vec()[128..64_128] == expected,
                     "{hash:#x}, {words} words, {bits} bits"
                 );
             }
@@ -185,11 +189,11 @@ fn a_delta_of_version_1_is_read_and_written() {
     let more = base.clone();
     for i in 0..12_000 {
         let hash = more.hash(&format!("key {i}"));
-        if block(hash, more.blocks()) % 140 < 2 {
-            more.insert_hash(hash);
+        if block(hash, more.layout().blocks) % 140 < 2 {
+            more.insert(&Hashed(hash));
         }
     }
-    assert!(more.delta_since(&base).unwrap() == golden);
+    assert!(more.with(&base).map(|pair| pair.delta()).unwrap() == golden);
     let replica = base.clone();
     assert!(replica.apply_deltas(golden).unwrap());
     assert!(replica == more && replica != base);
@@ -199,8 +203,8 @@ fn a_delta_of_version_1_is_read_and_written() {
 /// A view is by the filter's hasher, as a filter that is read.
 #[test]
 fn views_by_another_hasher_are_refused() {
-    let seeded = with_hasher(2, 3, 100, Murmur3::with_seed(5)).to_bytes();
-    let sip = with_hasher(2, 3, 100, SipHash13::with_key([1; 16])).to_bytes();
+    let seeded = with_hasher(2, 3, 100, Murmur3::with_seed(5)).snapshot().to_vec();
+    let sip = with_hasher(2, 3, 100, SipHash13::with_key([1; 16])).snapshot().to_vec();
     let of_sip = |key| BloomView::from_bytes_with(&sip, SipHash13::with_key([key; 16])).map(drop);
     for (result, expected) in [
         (
@@ -227,7 +231,7 @@ fn views_by_another_hasher_are_refused() {
 fn a_snapshot_names_its_hasher_and_the_seed() {
     let hasher = FastHash::with_seed(0x0102_0304);
     let filter = with_hasher(2, 3, 100, hasher);
-    let bytes = filter.to_bytes();
+    let bytes = filter.snapshot().to_vec();
     assert_eq!(bytes[11..16], [3, 4, 3, 2, 1]);
     assert_eq!(bytes[16..24], hasher.hash_key("lanebloom hasher print").to_le_bytes());
     let header = SnapshotHeader::peek(&bytes).unwrap();
@@ -250,9 +254,9 @@ fn a_snapshot_names_its_hasher_and_the_seed() {
         );
     }
     let one = with_hasher(2, 3, 100, FastHash::with_seed(1));
-    assert!(one.union_from(&filter).is_err() && one.delta_since(&filter).is_err());
+    assert!(one.union_from(&filter).is_err() && one.with(&filter).map(|pair| pair.delta()).is_err());
     let hashed = ConcurrentBloom::builder().expected_keys(100).hasher(Prehashed).build();
-    let bytes = hashed.unwrap().to_bytes();
+    let bytes = hashed.unwrap().snapshot().to_vec();
     assert_eq!(bytes[11..24], [4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let header = SnapshotHeader::peek(&bytes).unwrap();
     assert_eq!((header.hasher, header.fingerprint), (Some(Identity::Prehashed), 0));
@@ -261,7 +265,7 @@ fn a_snapshot_names_its_hasher_and_the_seed() {
 /// Views fail like filters that are read, in `contract.rs`; but only `verify` looks at the content.
 #[test]
 fn a_view_of_damaged_bytes_is_an_error_or_safe() {
-    let bytes = filled(4, 3).to_bytes();
+    let bytes = filled(4, 3).snapshot().to_vec();
     for end in 0..bytes.len() {
         let needed = if end < HEADER { HEADER } else { bytes.len() };
         let error = BloomView::from_bytes(&bytes[..end]).unwrap_err();
@@ -274,8 +278,8 @@ fn a_view_of_damaged_bytes_is_an_error_or_safe() {
             Ok((view, _)) => {
                 assert!(at >= HEADER && view.verify().is_err(), "byte {at}");
                 let mut found = vec![false; 100];
-                view.contains_hashes(&Vec::from_iter((0..100).map(number)), &mut found);
-                assert!(view.fill_ratio() > 0.0);
+                view.contains_batch(Hashed::slice(&Vec::from_iter((0..100).map(number))), &mut found);
+                assert!(view.statistics().fill_ratio > 0.0);
             }
             Err(error) => assert!(at < HEADER, "byte {at}: {error}"),
         }
@@ -310,9 +314,9 @@ fn a_snapshot_is_written_in_pieces_of_2_mib() {
         let filter = ConcurrentBloom::builder().memory_budget(bytes).build().unwrap();
         insert_keys(&filter, 1000);
         let mut pieces = Pieces::default();
-        filter.write_to(&mut pieces).unwrap();
-        assert!(pieces.all == filter.to_bytes());
-        let len = filter.snapshot_bytes();
+        filter.snapshot().write_to(&mut pieces).unwrap();
+        assert!(pieces.all == filter.snapshot().to_vec());
+        let len = filter.snapshot().len();
         let expected = (0..len).step_by(PIECE).map(|at| PIECE.min(len - at));
         assert_eq!(pieces.lens, expected.collect::<Vec<_>>());
     }
@@ -323,7 +327,7 @@ fn a_snapshot_is_written_in_pieces_of_2_mib() {
 fn a_view_answers_as_the_filter() {
     for (words, blocks) in [(1, 1), (2, 50), (4, 999), (8, 30), (2, 40_000)] {
         let filter = filled(words, blocks);
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         let hashes: Vec<u64> = (0..1000).chain(1 << 40..(1 << 40) + 1000).map(number).collect();
         for isa in instruction_sets() {
             let mut offsets = vec![0, 1, 8];
@@ -335,28 +339,31 @@ fn a_view_answers_as_the_filter() {
                 let (view, rest) = BloomView::from_bytes(&moved[offset..]).unwrap();
                 assert!(view.bytes() == bytes && rest == b"more");
                 let view = view.with_isa(isa);
-                let expected: Vec<bool> = hashes.iter().map(|hash| filter.contains_hash(*hash)).collect();
+                let expected: Vec<bool> = hashes.iter().map(|hash| filter.contains(&Hashed(*hash))).collect();
                 assert!(
                     hashes
                         .iter()
                         .zip(&expected)
-                        .all(|(hash, found)| view.contains_hash(*hash) == *found)
+                        .all(|(hash, found)| view.contains(&Hashed(*hash)) == *found)
                 );
                 for len in [0, 1, 63, 64, 65, hashes.len()] {
                     let mut found = vec![true; len];
-                    view.contains_hashes(&hashes[..len], &mut found);
+                    view.contains_batch(Hashed::slice(&hashes[..len]), &mut found);
                     assert_eq!(found, expected[..len], "{isa}, {blocks} blocks, {len} hashes");
                 }
             }
         }
         let (view, _) = BloomView::from_bytes(&bytes).unwrap();
-        assert_eq!(view.estimated_len(), filter.estimated_len());
-        assert_eq!(view.fill_ratio(), filter.fill_ratio());
-        assert_eq!(view.current_false_positive_rate(), filter.current_false_positive_rate());
+        assert_eq!(view.statistics().len, filter.statistics().len);
+        assert_eq!(view.statistics().fill_ratio, filter.statistics().fill_ratio);
+        assert_eq!(
+            view.statistics().false_positive_rate,
+            filter.statistics().false_positive_rate
+        );
         assert_eq!(view.false_positive_rate_at(100), filter.false_positive_rate_at(100));
-        assert_eq!(view.bits_per_key(), filter.bits_per_key());
-        assert_eq!((view.words_per_key(), view.blocks()), (words, blocks));
-        assert_eq!(view.bits_per_line(), filter.bits_per_line());
+        assert_eq!(view.statistics().bits_per_key, filter.statistics().bits_per_key);
+        assert_eq!((view.layout().words_per_key, view.layout().blocks), (words, blocks));
+        assert_eq!(view.layout().bits_per_line, filter.layout().bits_per_line);
         assert_eq!(view.expected_keys(), filter.expected_keys());
     }
 }
@@ -374,7 +381,7 @@ mod deltas {
 
     /// With sums that are right.
     fn delta_of(filter: &ConcurrentBloom, lines: u64, body: &[u8]) -> Vec<u8> {
-        let mut delta = filter.delta_since(filter).unwrap();
+        let mut delta = filter.with(filter).map(|pair| pair.delta()).unwrap();
         assert_eq!(delta.len(), DELTA_HEADER);
         delta.extend_from_slice(body);
         let len = delta.len() as u64;
@@ -393,20 +400,20 @@ mod deltas {
     fn a_delta_is_what_the_other_lacks() {
         for (words, blocks) in [(1, 1), (2, 200), (4, 1000), (8, 9_000)] {
             let base = filled(words, blocks);
-            let none = base.delta_since(&base.clone()).unwrap();
+            let none = base.with(&base.clone()).map(|pair| pair.delta()).unwrap();
             assert_eq!(none.len(), DELTA_HEADER);
             assert!(!base.apply_deltas(&none).unwrap());
             for keys in [1, 10, 1000] {
                 let filter = base.clone();
                 (0..keys).for_each(|key| _ = filter.insert(&(key * 7919)));
-                let delta = filter.delta_since(&base).unwrap();
+                let delta = filter.with(&base).map(|pair| pair.delta()).unwrap();
                 let replica = base.clone();
                 assert_eq!(replica.apply_deltas(&delta).unwrap(), filter != base);
                 assert!(replica == filter);
                 // Only what lacks: to an empty filter it brings no more.
                 let alone = empty_like(&base);
                 alone.apply_deltas(&delta).unwrap();
-                let ones = |filter: &ConcurrentBloom| (filter.fill_ratio() * 512.0 * blocks as f64).round();
+                let ones = |filter: &ConcurrentBloom| (filter.statistics().fill_ratio * 512.0 * blocks as f64).round();
                 assert_eq!(
                     ones(&alone) + ones(&base),
                     ones(&filter),
@@ -418,12 +425,15 @@ mod deltas {
                     for first in (0..blocks).step_by(part) {
                         let range = first..blocks.min(first + part);
                         replica
-                            .apply_deltas(&filter.delta_of_blocks(&base, range).unwrap())
+                            .apply_deltas(&filter.with(&base).map(|pair| pair.delta_of_blocks(range)).unwrap())
                             .unwrap();
                     }
                     assert!(replica == filter);
                 }
-                assert_eq!(filter.delta_of_blocks(&base, 0..0).unwrap().len(), DELTA_HEADER);
+                assert_eq!(
+                    filter.with(&base).map(|pair| pair.delta_of_blocks(0..0)).unwrap().len(),
+                    DELTA_HEADER
+                );
             }
         }
     }
@@ -434,12 +444,12 @@ mod deltas {
         let filter = ConcurrentBloom::builder().expected_keys(1_000_000).build().unwrap();
         let base = filter.clone();
         (0..100u64).for_each(|key| _ = filter.insert(&key));
-        let bytes = filter.delta_since(&base).unwrap().len() - DELTA_HEADER;
+        let bytes = filter.with(&base).map(|pair| pair.delta()).unwrap().len() - DELTA_HEADER;
         assert!((800..=1000).contains(&bytes), "{bytes}");
         // However many there are, no more than the filter and an eighth.
         let hashes: Vec<u64> = (0..1_000_000).map(number).collect();
-        filter.insert_hashes(&hashes);
-        let bytes = filter.delta_since(&base).unwrap().len();
+        filter.insert_batch(Hashed::slice(&hashes));
+        let bytes = filter.with(&base).map(|pair| pair.delta()).unwrap().len();
         assert!(
             bytes < filter.memory_bytes() * 5 / 4,
             "{bytes} for {}",
@@ -453,16 +463,19 @@ mod deltas {
         let delta = {
             let more = filter.clone();
             more.insert("a");
-            more.delta_since(&filter).unwrap()
+            more.with(&filter).map(|pair| pair.delta()).unwrap()
         };
         let assert_refused = |other: ConcurrentBloom, expected: &str| {
             let error = other.apply_deltas(&delta).unwrap_err();
             assert_eq!(error.to_string(), expected);
-            assert!(error.is_incompatible() && other.fill_ratio() == 0.0);
-            assert!(other.delta_since(&filter).is_err() && filter.delta_since(&other).is_err());
+            assert!(error.is_incompatible() && other.statistics().fill_ratio == 0.0);
+            assert!(
+                other.with(&filter).map(|pair| pair.delta()).is_err()
+                    && filter.with(&other).map(|pair| pair.delta()).is_err()
+            );
         };
         let shape = |bits| format!("100 blocks, 2 words per key, {bits} bits per line");
-        let ours = shape(filter.bits_per_line());
+        let ours = shape(filter.layout().bits_per_line);
         assert_refused(
             empty(2, 101, 1000),
             &format!(
@@ -474,7 +487,7 @@ mod deltas {
             empty(2, 100, 5000),
             &format!(
                 "the layout differs: {ours} there, {} here",
-                shape(empty(2, 100, 5000).bits_per_line())
+                shape(empty(2, 100, 5000).layout().bits_per_line)
             ),
         );
         assert_refused(
@@ -487,14 +500,14 @@ mod deltas {
             "the hasher differs: Murmur3 with seed 0 there, SipHash-1-3 here"
         );
         let twin = with_hasher(2, 100, 1000, SipHash13::random());
-        assert!(sip.delta_since(&twin).is_err());
-        let own = sip.delta_since(&sip).unwrap();
+        assert!(sip.with(&twin).map(|pair| pair.delta()).is_err());
+        let own = sip.with(&sip).map(|pair| pair.delta()).unwrap();
         assert_eq!(
             twin.apply_deltas(&own).unwrap_err().to_string(),
             "the hasher differs: SipHash-1-3 in both, with different keys"
         );
         // Neither is taken for the other.
-        let snapshot = filter.to_bytes();
+        let snapshot = filter.snapshot().to_vec();
         assert_eq!(
             filter.apply_deltas(&snapshot).unwrap_err().to_string(),
             "the bytes are of kind 1 (a ConcurrentBloom), not 129 (a delta of a ConcurrentBloom)"
@@ -508,7 +521,7 @@ mod deltas {
         let base = filled(4, 40);
         let filter = base.clone();
         insert_keys(&filter, 5);
-        let delta = filter.delta_since(&base).unwrap();
+        let delta = filter.with(&base).map(|pair| pair.delta()).unwrap();
         for end in 1..delta.len() {
             let replica = base.clone();
             let error = replica.apply_deltas(&delta[..end]).unwrap_err();
@@ -593,14 +606,14 @@ mod deltas {
             let text = filter.apply_deltas(&delta).unwrap_err().to_string();
             let expected = format!("the delta is invalid at byte {at}: {problem}");
             assert_eq!(text, expected, "{body:?}");
-            assert_eq!(filter.fill_ratio(), 0.0);
+            assert_eq!(filter.statistics().fill_ratio, 0.0);
         }
         // The last block, all of its last word.
         let whole = [&[0xab, 2, 0x80, 64][..], &[0xff; 8]].concat();
         assert!(filter.apply_deltas(&delta_of(&filter, 1, &whole)).unwrap());
-        assert_eq!(filter.to_bytes()[HEADER + 299 * 64 + 56..][..8], [0xff; 8]);
+        assert_eq!(filter.snapshot().to_vec()[HEADER + 299 * 64 + 56..][..8], [0xff; 8]);
         assert!(
-            filter.to_bytes()[HEADER..HEADER + 299 * 64 + 56]
+            filter.snapshot().to_vec()[HEADER..HEADER + 299 * 64 + 56]
                 .iter()
                 .all(|byte| *byte == 0)
         );
@@ -638,13 +651,13 @@ mod deltas {
                     filter.insert(key);
                     union.insert(key);
                     if *push {
-                        let delta = filter.delta_since(&sent).unwrap();
+                        let delta = filter.with(&sent).map(|pair| pair.delta()).unwrap();
                         sent.apply_deltas(&delta).unwrap();
                         prop_assert!(sent == filter);
                         deltas.push(delta);
                     }
                 }
-                deltas.push(filter.delta_since(&sent).unwrap());
+                deltas.push(filter.with(&sent).map(|pair| pair.delta()).unwrap());
             }
             // All of them, shuffled, and as many again.
             let mut turns: Vec<usize> = (0..deltas.len()).collect();
@@ -673,7 +686,7 @@ mod deltas {
             let delta = delta_of(&filter, lines, &body);
             let base = filter.clone();
             if filter.apply_deltas(&delta).is_ok() {
-                prop_assert_eq!(filter.delta_since(&base).unwrap(), delta);
+                prop_assert_eq!(filter.with(&base).map(|pair| pair.delta()).unwrap(), delta);
             } else {
                 prop_assert!(filter == base);
             }
@@ -710,11 +723,11 @@ mod growing {
         let golden = include_bytes!("../data/snapshot_v1_scalable.bin");
         for filter in read_whole(golden) {
             let filter = filter.unwrap();
-            assert!(filter.to_bytes() == golden);
+            assert!(filter.snapshot().to_vec() == golden);
             assert!((0..150).all(|i| filter.contains(&format!("key {i}"))));
             let layers: Vec<_> = filter
                 .layers()
-                .map(|layer| (layer.expected_keys(), layer.blocks()))
+                .map(|layer| (layer.expected_keys(), layer.layout().blocks))
                 .collect();
             assert_eq!(layers, [(50, 2), (100, 3)]);
             assert_eq!((filter.hint(), filter.is_full()), (0, false));
@@ -732,11 +745,11 @@ mod growing {
         let golden = include_bytes!("../data/snapshot_v1_scalable_hint.bin");
         for filter in read_whole(golden) {
             let filter = filter.unwrap();
-            assert!(filter.to_bytes() == golden);
+            assert!(filter.snapshot().to_vec() == golden);
             assert!((0..250).all(|i| filter.contains(&format!("key {i}"))));
             let layers: Vec<_> = filter
                 .layers()
-                .map(|layer| (layer.expected_keys(), layer.lines_per_key()))
+                .map(|layer| (layer.expected_keys(), layer.layout().lines_per_key))
                 .collect();
             assert_eq!(layers, [(50, 1), (400, 2)]);
             assert_eq!(
@@ -761,9 +774,14 @@ mod growing {
             .flat_map(|builder| [0, 25, 300].map(|keys| (builder.clone(), keys)))
         {
             let filter = of(builder, keys);
-            let bytes = filter.to_bytes();
+            let bytes = filter.snapshot().to_vec();
             let [same, other] = read_whole(&bytes).map(Result::unwrap);
-            assert!(same == filter && same.to_bytes() == bytes && other == filter && other.to_bytes() == bytes);
+            assert!(
+                same == filter
+                    && same.snapshot().to_vec() == bytes
+                    && other == filter
+                    && other.snapshot().to_vec() == bytes
+            );
             assert_eq!(
                 (same.is_full(), same.max_layers()),
                 (filter.is_full(), filter.max_layers())
@@ -786,18 +804,18 @@ mod growing {
     /// Growth by a hint and unions make such layers.
     #[test]
     fn layers_of_other_sizes_and_shapes_are_read() {
-        let bytes = of(builder(), 70).to_bytes();
+        let bytes = of(builder(), 70).snapshot().to_vec();
         let (filter, _) = ScalableBloom::from_bytes(&bytes).unwrap();
         let first = filter.layers().next().unwrap();
-        let words = first.words_per_key();
+        let words = first.layout().words_per_key;
         for (words, keys) in [(words, 19), (words % 4 * 2, 20), (words, 1 << 14)] {
-            let layer = empty(words, first.blocks(), keys);
+            let layer = empty(words, first.layout().blocks, keys);
             let mut other = bytes.clone();
-            other[128..128 + layer.snapshot_bytes()].copy_from_slice(&layer.to_bytes());
+            other[128..128 + layer.snapshot().len()].copy_from_slice(&layer.snapshot().to_vec());
             for result in read_whole(&other) {
                 let filter = result.unwrap();
                 assert_eq!(filter.layers().next().unwrap().expected_keys(), keys);
-                assert!(filter.to_bytes() == other);
+                assert!(filter.snapshot().to_vec() == other);
                 (100..3000u32).for_each(|key| _ = filter.insert(&key));
             }
         }
@@ -809,7 +827,7 @@ mod growing {
     fn the_limit_of_a_reader_is_one_for_growth() {
         const LIMIT: usize = 4096;
         let builder = ScalableBloom::builder().expected_keys(20).expansion(4096);
-        let bytes = builder.clone().build().unwrap().to_bytes();
+        let bytes = builder.clone().build().unwrap().snapshot().to_vec();
         assert_eq!(bytes.len(), 384);
         let mut filter = ScalableBloom::read_from(&bytes[..], LIMIT).unwrap();
         let mut taken = 0;
@@ -821,7 +839,7 @@ mod growing {
             assert!(!error.is_out_of_memory() && filter.is_full());
             assert!(filter.memory_bytes() <= LIMIT, "{} bytes", filter.memory_bytes());
             assert!((0..taken).all(|key| filter.contains(&key)));
-            filter = ScalableBloom::read_from(&filter.to_bytes()[..], LIMIT).unwrap();
+            filter = ScalableBloom::read_from(&filter.snapshot().to_vec()[..], LIMIT).unwrap();
         }
         // The second layer fills the rest of the limit, with 15 bits for a key.
         assert!((2050..2300).contains(&taken), "{taken} keys");
@@ -837,11 +855,11 @@ mod growing {
                 .ends_with(" of its limit of 4096 bytes, which leaves no room for another one")
         );
         // The limit is the reader's: another one may allow more, and what was asked for holds.
-        let (unlimited, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+        let (unlimited, _) = ScalableBloom::from_bytes(&filter.snapshot().to_vec()).unwrap();
         assert_eq!(unlimited.max_bytes(), usize::MAX);
         (0..5000u32).for_each(|key| _ = unlimited.insert(&key).unwrap());
         assert_eq!(unlimited.layers().len(), 3);
-        let asked = builder.max_bytes(2000).build().unwrap().to_bytes();
+        let asked = builder.max_bytes(2000).build().unwrap().snapshot().to_vec();
         assert_eq!(ScalableBloom::read_from(&asked[..], LIMIT).unwrap().max_bytes(), 2000);
         assert_eq!(ScalableBloom::from_bytes(&asked).unwrap().0.max_bytes(), 2000);
     }
@@ -872,7 +890,7 @@ mod forgetting {
         let (one, rest) = WindowedBloom::from_bytes_with_clock(bytes, hasher, time.clock()).unwrap();
         assert!(rest.is_empty());
         let other = WindowedBloom::read_from_with_clock(bytes, usize::MAX, hasher, time.clock()).unwrap();
-        assert!(one.to_bytes() == other.to_bytes());
+        assert!(one.snapshot().to_vec() == other.snapshot().to_vec());
         one
     }
 
@@ -881,7 +899,7 @@ mod forgetting {
         let golden = include_bytes!("../data/snapshot_v1_windowed.bin");
         let time = Time::at(65 * SECOND);
         let filter = read_at(golden, &time);
-        assert!(filter.to_bytes() == golden);
+        assert!(filter.snapshot().to_vec() == golden);
         assert_eq!((filter.generations(), filter.expected_keys()), (4, 300));
         assert_eq!(filter.window(), Some(Duration::from_secs(30)));
         let found = |remainder: usize| {
@@ -938,9 +956,9 @@ mod forgetting {
                     filter.rotate();
                 }
             }
-            let bytes = filter.to_bytes();
+            let bytes = filter.snapshot().to_vec();
             for same in read_whole(&bytes).map(Result::unwrap) {
-                assert!(same.to_bytes() == bytes);
+                assert!(same.snapshot().to_vec() == bytes);
                 assert_eq!((same.generations(), same.window()), (generations, None));
                 assert_eq!(
                     (same.expected_keys(), same.memory_bytes()),
@@ -953,7 +971,7 @@ mod forgetting {
                     }
                     // Where keys are not renewed, this one stays where it is.
                     assert_eq!(same.insert(&rotations), original.insert(&rotations));
-                    assert!(same.to_bytes() == original.to_bytes());
+                    assert!(same.snapshot().to_vec() == original.snapshot().to_vec());
                     same.rotate();
                     original.rotate();
                 }
@@ -965,11 +983,11 @@ mod forgetting {
     fn a_generation_is_as_full_as_before() {
         let filter = builder().rotate_when_full().build().unwrap();
         (0..500u32).for_each(|key| _ = filter.insert(&key));
-        let (same, _) = WindowedBloom::from_bytes(&filter.to_bytes()).unwrap();
+        let (same, _) = WindowedBloom::from_bytes(&filter.snapshot().to_vec()).unwrap();
         for key in 500..3000u32 {
             assert_eq!(same.insert(&key), filter.insert(&key));
         }
-        assert!(same.to_bytes() == filter.to_bytes());
+        assert!(same.snapshot().to_vec() == filter.snapshot().to_vec());
         assert!(!same.contains(&3u32) || !same.contains(&4u32) || !same.contains(&5u32));
     }
 
@@ -981,7 +999,7 @@ mod forgetting {
         filter.insert("a");
         time.set(1015 * SECOND);
         filter.insert("b");
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         // `a` is seen for 30 s at least, and for 40 at most.
         for (seconds, a, b) in [
             (1015, true, true),
@@ -1044,13 +1062,13 @@ mod forgetting {
         time.set((5_000_000_000 + 2 * 3600) * SECOND);
         filter.insert("b");
         // The bytes that the system's clock would have written.
-        let bytes = by_clock(&filter.to_bytes(), 1);
+        let bytes = by_clock(&filter.snapshot().to_vec(), 1);
         let then = field(&bytes, 64);
         for same in read_whole(&bytes).map(Result::unwrap) {
             assert!(same.contains("a") && same.contains("b") && !same.contains("c"));
             // The new snapshot says how much is left, by its own clock, which a moment ago said
             // what `then` was by the other.
-            let again = same.to_bytes();
+            let again = same.snapshot().to_vec();
             let read = field(&again, 72) - (field(&bytes, 72) - then);
             let now = field(&again, 64);
             assert!(read <= now && now - read < 600 * SECOND, "{read}, {now}");
@@ -1083,10 +1101,10 @@ mod forgetting {
             let filter = builder().window(window).clock(time.clock()).build().unwrap();
             filter.insert("a");
             // The bytes that the time of day would have written.
-            let bytes = by_clock(&filter.to_bytes(), 2);
+            let bytes = by_clock(&filter.snapshot().to_vec(), 2);
             for same in read_whole(&bytes).map(Result::unwrap) {
                 assert_eq!(same.contains("a"), is_there, "{ago} s ago");
-                assert_eq!(same.to_bytes()[35], 2);
+                assert_eq!(same.snapshot().to_vec()[35], 2);
                 assert!(same.insert("b") && same.contains("b"));
             }
             assert!(read_at(&bytes, &time).contains("a"));
@@ -1095,7 +1113,7 @@ mod forgetting {
             (1, builder().window(Duration::from_secs(1))),
             (2, builder().window(Duration::from_secs(1)).time_of_day()),
         ] {
-            assert_eq!(builder.build().unwrap().to_bytes()[35], clock);
+            assert_eq!(builder.build().unwrap().snapshot().to_vec()[35], clock);
         }
     }
 
@@ -1111,7 +1129,7 @@ mod forgetting {
             .unwrap();
         aged.insert("a");
         aged.rotate();
-        let bytes = aged.to_bytes();
+        let bytes = aged.snapshot().to_vec();
         let times = [0, 1, SECOND, 100 * SECOND, 1 << 40, 1 << 62, most - 1, most];
         let fields = [56, 64, 72, 80, 128];
         for (at, value) in fields.into_iter().flat_map(|at| times.map(|value| (at, value))) {
@@ -1136,7 +1154,7 @@ mod forgetting {
                     assert!(window <= (1 << 62) + 2);
                     filter.insert("b");
                     assert!(filter.contains("b"));
-                    let copy = read_at(&filter.to_bytes(), &time);
+                    let copy = read_at(&filter.snapshot().to_vec(), &time);
                     assert!(copy.contains("b"));
                     copy.union_from(&filter).unwrap();
                     filter.union_from(&copy).unwrap();
@@ -1144,9 +1162,9 @@ mod forgetting {
                     copy.rotate();
                     assert!(copy.contains("b") && copy.live_generations().len() <= 5);
                     let _ = (
-                        copy.estimated_len(),
-                        copy.current_false_positive_rate(),
-                        copy.fill_ratio(),
+                        copy.statistics().len,
+                        copy.statistics().false_positive_rate,
+                        copy.statistics().fill_ratio,
                     );
                     let now = time.now();
                     time.set(now.saturating_add(window));
@@ -1164,6 +1182,7 @@ mod forgetting {
 mod mapped {
     use super::*;
     use lanebloom::codec::replace_file;
+    use std::error::Error;
     use std::fs::{self, File};
 
     #[test]
@@ -1172,29 +1191,29 @@ mod mapped {
         let path = directory.path().join("filter");
         for blocks in [1, 100, 3000] {
             let filter = filled(2, blocks);
-            replace_file(&path, |file| filter.write_to(file)).unwrap();
+            replace_file(&path, |file| filter.snapshot().write_to(file)).unwrap();
             // SAFETY: the file is replaced, never changed.
             let view = unsafe { BloomView::map(&File::open(&path).unwrap()) }.unwrap();
             assert!(view.is_aligned());
             view.verify().unwrap();
-            assert!(view.bytes() == filter.to_bytes() && view.to_filter().unwrap() == filter);
+            assert!(view.bytes() == filter.snapshot().to_vec() && view.to_filter().unwrap() == filter);
             let hashes: Vec<u64> = (0..1000).map(number).collect();
             let mut found = [vec![false; 1000], vec![false; 1000]];
-            view.contains_hashes(&hashes, &mut found[0]);
-            filter.contains_hashes(&hashes, &mut found[1]);
+            view.contains_batch(Hashed::slice(&hashes), &mut found[0]);
+            filter.contains_batch(Hashed::slice(&hashes), &mut found[1]);
             assert_eq!(found[0], found[1]);
             assert!(
                 hashes
                     .iter()
                     .zip(&found[0])
-                    .all(|(hash, found)| view.contains_hash(*hash) == *found)
+                    .all(|(hash, found)| view.contains(&Hashed(*hash)) == *found)
             );
 
             // A view stays what it is while the file is replaced, also by nothing. (Windows may
             // refuse that.)
             #[cfg(unix)]
             {
-                replace_file(&path, |file| empty(1, 1, 1).write_to(file)).unwrap();
+                replace_file(&path, |file| empty(1, 1, 1).snapshot().write_to(file)).unwrap();
                 assert!(view.to_filter().unwrap() == filter);
                 fs::remove_file(&path).unwrap();
             }
@@ -1209,7 +1228,7 @@ mod mapped {
     fn a_file_that_is_none_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("filter");
-        let bytes = filled(2, 100).to_bytes();
+        let bytes = filled(2, 100).snapshot().to_vec();
         let map = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
             // SAFETY: nobody else knows of the file, and the view is gone before it is written
@@ -1236,7 +1255,7 @@ mod mapped {
         let mut corrupt = bytes.clone();
         corrupt[5000] ^= 4;
         assert!(map(&corrupt).unwrap().is_err());
-        let sip = with_hasher(2, 3, 10, SipHash13::with_key([1; 16])).to_bytes();
+        let sip = with_hasher(2, 3, 10, SipHash13::with_key([1; 16])).snapshot().to_vec();
         assert!(map(&sip).unwrap_err().is_incompatible());
         fs::write(&path, sip).unwrap();
         let open = |key| {
@@ -1266,7 +1285,7 @@ mod through_serde {
     fn a_sequence_of_bytes_is_read_too() {
         use serde::de::value::{Error, SeqDeserializer};
         let filter = filled(2, 30);
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         let read = |bytes: &[u8]| {
             let limited = Limited::<ConcurrentBloom>::new(filter.memory_bytes(), Murmur3::default());
             let binary = NotText(SeqDeserializer::<_, Error>::new(bytes.iter().copied()));
@@ -1319,7 +1338,8 @@ fn errors_become_errors_of_io() {
         .expected_keys(1000)
         .build()
         .unwrap()
-        .to_bytes();
+        .snapshot()
+        .to_vec();
     for (wrong, kind) in [
         (&bytes[..1000], std::io::ErrorKind::UnexpectedEof),
         (&[b'x'; 2000], std::io::ErrorKind::InvalidData),

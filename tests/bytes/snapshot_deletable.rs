@@ -1,8 +1,9 @@
-//! Snapshots of the filters that can delete: golden files both ways, and every absurd word. A filter that was read goes on as the written one.
+//! Snapshots of the filters that can delete: golden files both ways, and every absurd word. A
+//! filter that was read goes on as the written one.
 
 use super::contract;
-use lanebloom::traits::Encode;
-use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
+use lanebloom::internal::traits::Encode;
+use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed, Murmur3, SipHash13, TombstoneBloom};
 use lanebloom_tests::{block, fingerprint_product, hash_of_fingerprint_product, number, with_field};
 
 const HEADER: usize = 128;
@@ -28,7 +29,7 @@ fn hashes(keys: u64) -> impl Iterator<Item = u64> {
 fn counting(words: usize, blocks: usize, keys: u64) -> CountingBloom {
     let builder = CountingBloom::builder().memory_budget(64 * blocks);
     let filter = builder.expected_keys(10 * blocks).words_per_key(words).build().unwrap();
-    filter.insert_hashes(&hashes(keys).collect::<Vec<_>>());
+    filter.insert_batch(Hashed::slice(&hashes(keys).collect::<Vec<_>>()));
     filter
 }
 
@@ -36,8 +37,8 @@ fn pair(keys: usize, removals: usize) -> TombstoneBloom {
     let builder = TombstoneBloom::builder().expected_keys(keys);
     let filter = builder.expected_removals(removals).build().unwrap();
     let hashes: Vec<u64> = hashes(keys as u64).collect();
-    filter.insert_hashes(&hashes);
-    filter.remove_hashes(&hashes[..removals]);
+    filter.insert_batch(Hashed::slice(&hashes));
+    filter.remove_batch(Hashed::slice(&hashes[..removals]));
     filter
 }
 
@@ -55,7 +56,7 @@ fn cuckoo(fingerprint_bits: usize, buckets: usize, keys: u64) -> CuckooFilter {
         .build()
         .unwrap();
     assert_eq!(filter.slots(), buckets * (64 / fingerprint_bits));
-    hashes(keys).for_each(|hash| filter.insert_hash(hash).unwrap());
+    hashes(keys).for_each(|hash| filter.insert(&Hashed(hash)).unwrap());
     filter
 }
 
@@ -65,7 +66,7 @@ fn d_left(buckets: usize, keys: u64) -> DLeftFilter {
         .build()
         .unwrap();
     assert_eq!(filter.slots(), 32 * buckets);
-    hashes(keys).for_each(|hash| filter.insert_hash(hash).unwrap());
+    hashes(keys).for_each(|hash| filter.insert(&Hashed(hash)).unwrap());
     filter
 }
 
@@ -103,12 +104,12 @@ macro_rules! assert_golden {
         }
         $(let filter = filter.$convert().unwrap();)?
         let golden = golden!($name);
-        assert!(filter.to_bytes() == golden, "{} is written otherwise", $name);
+        assert!(filter.snapshot().to_vec() == golden, "{} is written otherwise", $name);
         let (same, rest) = $type::from_bytes_with(golden, filter.hasher().clone()).unwrap();
-        assert!(same.to_bytes() == golden && rest.is_empty());
+        assert!(same.snapshot().to_vec() == golden && rest.is_empty());
         assert_eq!(same.expected_keys(), filter.expected_keys());
         let same = $type::read_from_with(&golden[..], filter.memory_bytes(), filter.hasher().clone()).unwrap();
-        assert!(same.to_bytes() == golden);
+        assert!(same.snapshot().to_vec() == golden);
         let there = keys.iter().enumerate().filter(|(i, _)| i % 3 != 0);
         assert!(there.into_iter().all(|(_, key)| same.contains(key)));
         let gone = keys.iter().step_by(3).filter(|key| same.contains(key)).count();
@@ -173,7 +174,7 @@ fn a_pair_of_version_1_is_read_and_written() {
         }
     }
     let golden = golden!("tombstone");
-    assert!(filter.to_bytes() == golden);
+    assert!(filter.snapshot().to_vec() == golden);
     let same = TombstoneBloom::from_bytes(golden).unwrap().0;
     assert!(same == filter && same.hasher().seed() == 3);
     assert!(TombstoneBloom::read_from(&golden[..], 1 << 20).unwrap() == filter);
@@ -185,42 +186,42 @@ fn a_pair_of_version_1_is_read_and_written() {
 /// Every shape of bits is one of counters, and every word is of counters: all of them at 15 too.
 #[test]
 fn counters_of_any_shape_and_value_are_read() {
-    let bytes = small_counting().to_bytes();
+    let bytes = small_counting().snapshot().to_vec();
     for (words, bits) in [(1, 1), (2, 1), (4, 1), (8, 2)]
         .into_iter()
         .flat_map(|(words, step)| (step..=8).step_by(step.into()).map(move |bits| (words, bits)))
     {
         let filter: CountingBloom = read(&with_field(&bytes, 33, &[words, bits])).unwrap();
         assert_eq!(
-            (filter.words_per_key(), filter.bits_per_line()),
+            (filter.layout().words_per_key, filter.layout().bits_per_line),
             (words.into(), bits.into())
         );
-        assert!(filter.insert_hash(number(1 << 50)) | filter.contains_hash(number(1 << 50)));
+        assert!(filter.insert(&Hashed(number(1 << 50))) | filter.contains(&Hashed(number(1 << 50))));
         assert!((0.0..=1.0).contains(&filter.false_positive_rate_at(100)));
     }
     let filter: CountingBloom = read(&with_field(&bytes, HEADER, &[0xff; 192])).unwrap();
-    assert_eq!((filter.stuck_counters(), filter.fill_ratio()), (384, 1.0));
+    assert_eq!((filter.stuck_counters(), filter.statistics().fill_ratio), (384, 1.0));
     let hashes: Vec<u64> = (0..100).map(number).collect();
     for hash in hashes {
-        assert!(!filter.insert_hash(hash) && filter.remove_hash(hash) && filter.contains_hash(hash));
+        assert!(!filter.insert(&Hashed(hash)) && filter.remove(&Hashed(hash)) && filter.contains(&Hashed(hash)));
     }
-    assert!(filter.to_bytes()[HEADER..HEADER + 192] == [0xff; 192]);
+    assert!(filter.snapshot().to_vec()[HEADER..HEADER + 192] == [0xff; 192]);
 }
 
 #[test]
 fn the_parts_of_a_pair_have_their_places_and_its_secret() {
     let filter = pair(100, 30);
-    let bytes = filter.to_bytes();
+    let bytes = filter.snapshot().to_vec();
     let second = HEADER + u64::from_le_bytes(bytes[HEADER + 24..HEADER + 32].try_into().unwrap()) as usize;
     // The other way round they are a pair, but not this one.
     let swapped = [&bytes[..HEADER], &bytes[second..], &bytes[HEADER..second]].concat();
     let swapped: TombstoneBloom = read(&swapped).unwrap();
-    assert!(swapped != filter && swapped.expected_keys() == 30 && swapped.to_bytes().len() == bytes.len());
+    assert!(swapped != filter && swapped.expected_keys() == 30 && swapped.snapshot().to_vec().len() == bytes.len());
     // Parts by a secret that is not the pair's.
     let build = |key| {
         let builder = TombstoneBloom::builder().expected_keys(10);
         let filter = builder.hasher(SipHash13::with_key([key; 16])).build().unwrap();
-        filter.to_bytes()
+        filter.snapshot().to_vec()
     };
     let (one, other) = (build(1), build(2));
     let mixed = [&one[..HEADER], &other[HEADER..]].concat();
@@ -237,7 +238,7 @@ fn the_parts_of_a_pair_have_their_places_and_its_secret() {
 #[test]
 fn every_bit_of_no_slot_is_an_error() {
     for (bits, top) in [(10, 4), (12, 4), (16, 0)] {
-        let bytes = cuckoo(bits, 26, 60).to_bytes();
+        let bytes = cuckoo(bits, 26, 60).snapshot().to_vec();
         for bucket in [0, 1, 7, 25] {
             for bit in 64 - top..64 {
                 let at = HEADER + 8 * bucket;
@@ -252,10 +253,10 @@ fn every_bit_of_no_slot_is_an_error() {
         let full = u64::MAX >> top;
         let words: Vec<u8> = std::iter::repeat_n(full.to_le_bytes(), 26).flatten().collect();
         let mut filter: CuckooFilter = read(&with_field(&bytes, HEADER, &words)).unwrap();
-        assert_eq!((filter.len(), filter.fill_ratio()), (filter.slots(), 1.0));
-        assert!(filter.insert_hash(1).unwrap_err().is_full());
+        assert_eq!((filter.len(), filter.statistics().fill_ratio), (filter.slots(), 1.0));
+        assert!(filter.insert(&Hashed(1)).unwrap_err().is_full());
         let hash = hash_of_fingerprint_product(u64::MAX);
-        assert!(filter.contains_hash(hash) && filter.remove_hash(hash) && filter.insert_hash(hash).is_ok());
+        assert!(filter.contains(&Hashed(hash)) && filter.remove(&Hashed(hash)) && filter.insert(&Hashed(hash)).is_ok());
         filter.clear();
         assert!(filter.is_empty());
     }
@@ -264,7 +265,7 @@ fn every_bit_of_no_slot_is_an_error() {
 /// An empty cell with a remainder would corrupt the next one that is made there.
 #[test]
 fn an_empty_cell_with_a_remainder_is_an_error() {
-    let bytes = d_left(5, 0).to_bytes();
+    let bytes = d_left(5, 0).snapshot().to_vec();
     for (cell, bit) in [0, 1, 2, 3, 17, 159]
         .into_iter()
         .flat_map(|cell| (0..14).map(move |bit| (cell, bit)))
@@ -289,7 +290,12 @@ fn two_cells_of_a_key_are_an_error() {
     // One bucket in each subtable: a key is its remainder, and all 32 cells are its own.
     for (first, second) in [(0, 1), (0, 7), (0, 8), (3, 31), (15, 16), (8, 24), (30, 31)] {
         for (remainder, counts) in [(0, [1, 1]), (0x3fff, [3, 2]), (4711, [1, 3])] {
-            let mut bytes = DLeftFilter::builder().memory_budget(72).build().unwrap().to_bytes();
+            let mut bytes = DLeftFilter::builder()
+                .memory_budget(72)
+                .build()
+                .unwrap()
+                .snapshot()
+                .to_vec();
             for (cell, count) in [first, second].into_iter().zip(counts) {
                 let value: u16 = count << 14 | remainder;
                 bytes = with_field(&bytes, HEADER + 2 * cell, &value.to_le_bytes());
@@ -301,7 +307,7 @@ fn two_cells_of_a_key_are_an_error() {
             // With another remainder it is another key.
             let other: u16 = 1 << 14 | (remainder ^ 1);
             let filter: DLeftFilter = read(&with_field(&bytes, HEADER + 2 * second, &other.to_le_bytes())).unwrap();
-            let count = |remainder: u16| filter.count_hash(hash_of_fingerprint_product(u64::from(remainder) << 50));
+            let count = |remainder: u16| filter.count(&Hashed(hash_of_fingerprint_product(u64::from(remainder) << 50)));
             assert_eq!((count(remainder), count(remainder ^ 1)), (usize::from(counts[0]), 1));
         }
     }
@@ -309,11 +315,11 @@ fn two_cells_of_a_key_are_an_error() {
     // is the same key's in three of them.
     let buckets = 7;
     let filter = d_left(buckets, 0);
-    filter.remove_hashes(&[number(0); 3]);
+    filter.remove_batch(Hashed::slice(&[number(0); 3]));
     assert!(filter.is_empty());
     let hash = number(77);
-    filter.insert_hash(hash).unwrap();
-    let bytes = filter.to_bytes();
+    filter.insert(&Hashed(hash)).unwrap();
+    let bytes = filter.snapshot().to_vec();
     let cell = ((fingerprint_product(hash) >> 50) as u16 | 1 << 14).to_le_bytes();
     let mut tables = Vec::new();
     let at = (HEADER..bytes.len())
@@ -328,7 +334,7 @@ fn two_cells_of_a_key_are_an_error() {
         let twice = with_field(&bytes, place, &cell);
         let result: Result<DLeftFilter, String> = read(&twice);
         match result {
-            Ok(same) => assert_eq!((same.len(), same.count_hash(hash)), (2, 1)),
+            Ok(same) => assert_eq!((same.len(), same.count(&Hashed(hash))), (2, 1)),
             Err(text) => {
                 let first = block(hash, buckets);
                 let remainder = fingerprint_product(hash) >> 50;
@@ -344,7 +350,7 @@ fn two_cells_of_a_key_are_an_error() {
     }
     assert_eq!(tables, [1, 2, 3]);
     // And wherever it is among many: in a free cell of the same bucket once more.
-    let bytes = d_left(100, 1000).to_bytes();
+    let bytes = d_left(100, 1000).snapshot().to_vec();
     let buckets = (HEADER..HEADER + 6400).step_by(16);
     let (mut tried, cell) = (0, |at: usize| [bytes[at], bytes[at + 1]]);
     for bucket in buckets.step_by(7) {

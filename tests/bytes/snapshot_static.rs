@@ -2,7 +2,7 @@
 
 use super::contract;
 use lanebloom::codec::{Content, SnapshotHeader};
-use lanebloom::{AnyFilter, StaticFilter};
+use lanebloom::{AnyFilter, Hashed, StaticFilter};
 use lanebloom_tests::number;
 
 fn hashes() -> Vec<u64> {
@@ -11,7 +11,10 @@ fn hashes() -> Vec<u64> {
 
 fn filter(bits: usize, cells: usize) -> StaticFilter {
     let builder = StaticFilter::builder().fingerprint_bits(bits);
-    builder.cells_per_key(cells).build_from_hashes(&hashes()).unwrap()
+    builder
+        .cells_per_key(cells)
+        .build_from_batch(Hashed::slice(&hashes()))
+        .unwrap()
 }
 
 /// Whether the hash is in the snapshot, by `docs/FORMAT.md` alone.
@@ -43,15 +46,17 @@ fn looked_up(bytes: &[u8], hash: u64) -> bool {
 fn the_format_says_where_a_hash_lies() {
     for (bits, cells) in [(7, 3), (8, 3), (13, 4), (16, 3), (25, 3), (32, 4)] {
         let filter = filter(bits, cells);
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         assert!(hashes().iter().all(|&hash| looked_up(&bytes, hash)));
         for stranger in (1000..6000).map(number) {
-            assert_eq!(looked_up(&bytes, stranger), filter.contains_hash(stranger));
+            assert_eq!(looked_up(&bytes, stranger), filter.contains(&Hashed(stranger)));
         }
     }
     let hashes: Vec<u64> = (0..1_600_000).map(number).collect();
-    let filter = StaticFilter::builder().build_from_hashes(&hashes).unwrap();
-    let bytes = filter.to_bytes();
+    let filter = StaticFilter::builder()
+        .build_from_batch(Hashed::slice(&hashes))
+        .unwrap();
+    let bytes = filter.snapshot().to_vec();
     assert!(hashes[..1000].iter().all(|&hash| looked_up(&bytes, hash)));
 }
 
@@ -59,16 +64,16 @@ fn the_format_says_where_a_hash_lies() {
 fn golden_bytes_are_written_and_read() {
     let golden = include_bytes!("../data/snapshot_v1_static.bin");
     let filter = filter(11, 3);
-    assert!(filter.to_bytes() == golden);
+    assert!(filter.snapshot().to_vec() == golden);
     let (same, _) = StaticFilter::from_bytes(golden).unwrap();
-    assert!(hashes().iter().all(|&hash| same.contains_hash(hash)));
-    contract::round_trip(&same);
+    assert!(hashes().iter().all(|&hash| same.contains(&Hashed(hash))));
+    contract::round_trip(same.as_filter());
 }
 
 #[test]
 fn the_header_describes_it() {
     let filter = filter(11, 3);
-    let bytes = filter.to_bytes();
+    let bytes = filter.snapshot().to_vec();
     let header = SnapshotHeader::peek(&bytes).unwrap();
     assert_eq!((header.expected_keys, header.bytes), (Some(100), bytes.len() as u64));
     // The header does not say which cells are taken.
@@ -84,16 +89,20 @@ fn the_header_describes_it() {
         panic!("{header:?}");
     };
     assert_eq!((fingerprint_bits, cells_per_key), (11, 3));
-    assert!((100.0 / filter.fill_ratio() - cells as f64).abs() < 1e-6);
+    assert!((100.0 / filter.statistics().fill_ratio - cells as f64).abs() < 1e-6);
 }
 
 #[test]
 fn any_filter_looks_up_and_takes_nothing() {
-    let (any, _) = AnyFilter::from_bytes(&filter(16, 3).to_bytes()).unwrap();
-    assert!(hashes().iter().all(|&hash| any.contains_hash(hash)) && !any.contains_hash(number(1 << 40)));
+    let (any, _) = AnyFilter::from_bytes(&filter(16, 3).snapshot().to_vec()).unwrap();
+    assert!(hashes().iter().all(|&hash| any.contains(&Hashed(hash)) == Ok(true)));
+    assert_eq!(any.contains(&Hashed(number(1 << 40))), Ok(false));
     let refused = "a StaticFilter takes no inserts: build it anew from all keys";
-    assert_eq!(any.insert_hash(1).unwrap_err().to_string(), refused);
-    assert_eq!(any.insert_hashes(&[1, 2]).unwrap_err().to_string(), refused);
-    assert_eq!(any.insert_hashes(&[]), Ok(0));
+    assert_eq!(any.insert(&Hashed(1)).unwrap_err().to_string(), refused);
+    assert_eq!(
+        any.insert_batch(Hashed::slice(&[1, 2])).unwrap_err().to_string(),
+        refused
+    );
+    assert_eq!(any.insert_batch(Hashed::slice(&[])), Ok(0));
     assert!(any.union_from(&any.try_clone().unwrap()).is_err());
 }

@@ -2,12 +2,12 @@
 //! takes one line.
 
 pub use lanebloom::WindowedBloom;
-use lanebloom::traits::{Engine, Insert};
+use lanebloom::internal::traits::{Engine, Insert};
 pub use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, StaticFilter,
     StaticView, TombstoneBloom,
 };
-use lanebloom::{BuildError, Filter, KeyHasher, Murmur3, SnapshotError};
+use lanebloom::{BuildError, Filter, Hashed, KeyHasher, Murmur3, SnapshotError, fuse, view};
 use std::cell::RefCell;
 pub use std::time::Duration;
 
@@ -120,9 +120,9 @@ impl<E: Engine + Insert, S: KeyHasher> Fill for Filter<E, S> {
     fn fill(&self, content: &[u64]) {
         if content.len() < 64 {
             // One by one, so that a window rotates in between.
-            content.iter().for_each(|key| _ = self.insert(key).unwrap());
+            content.iter().for_each(|key| _ = self.try_insert(key).unwrap());
         } else {
-            self.insert_all(content).unwrap();
+            self.try_insert_all(content).unwrap();
         }
     }
 }
@@ -136,12 +136,13 @@ impl<S: KeyHasher> Fill for Static<S> {
 
 /// A view of bytes that stay for ever.
 pub trait Leaked<S> {
-    fn leaked(&self) -> Result<BloomView<'static, S>, SnapshotError>;
+    fn leaked(&self) -> Result<Filter<view::View<'static>, S>, SnapshotError>;
 }
 
 impl<S: KeyHasher + Clone> Leaked<S> for ConcurrentBloom<S> {
-    fn leaked(&self) -> Result<BloomView<'static, S>, SnapshotError> {
-        BloomView::from_bytes_with(self.to_bytes().leak(), self.hasher().clone()).map(|(view, _)| view)
+    fn leaked(&self) -> Result<Filter<view::View<'static>, S>, SnapshotError> {
+        let bytes = self.snapshot().to_vec().leak();
+        BloomView::from_bytes_with(bytes, self.hasher().clone()).map(|(view, _)| view.as_filter().clone())
     }
 }
 
@@ -186,14 +187,18 @@ impl<S: KeyHasher + Clone> Static<S> {
         Ok(self)
     }
 
-    pub fn frozen(&self) -> Result<StaticFilter<S>, BuildError> {
+    fn filter(&self) -> StaticFilter<S> {
         let builder = StaticFilter::builder().hasher(self.hasher.clone());
         let builder = builder.fingerprint_bits(self.bits).cells_per_key(self.cells);
-        builder.build_from_hashes(&self.hashes.borrow())
+        builder.build_from_batch(Hashed::slice(&self.hashes.borrow())).unwrap()
     }
 
-    pub fn shown(&self) -> Result<StaticView<'static, S>, SnapshotError> {
-        let bytes = self.frozen().unwrap().to_bytes().leak();
-        StaticView::from_bytes_with(bytes, self.hasher.clone()).map(|(view, _)| view)
+    pub fn frozen(&self) -> Result<Filter<fuse::Static, S>, BuildError> {
+        self.filter().as_filter().try_clone()
+    }
+
+    pub fn shown(&self) -> Result<Filter<fuse::StaticBytes<'static>, S>, SnapshotError> {
+        let bytes = self.filter().snapshot().to_vec().leak();
+        StaticView::from_bytes_with(bytes, self.hasher.clone()).map(|(view, _)| view.as_filter().clone())
     }
 }

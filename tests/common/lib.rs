@@ -1,21 +1,25 @@
 //! Code that the tests share: numbers without a pattern, the amount of work of a test, readers and
 //! writers that fail, forged snapshots, jars.
 
+mod answers;
 pub mod filters;
 pub mod jars;
 mod number;
 mod products;
 
+pub use answers::{
+    LENGTHS_THAT_DIFFER, Out, PLACES, WAYS, answers_agree, inserts_agree, lengths_are_checked, lookups_agree,
+    panic_message, places_differ,
+};
 pub use number::number;
 pub use products::{block, fingerprint_product, hash_of_fingerprint_product, hash_of_place, hash_of_product, products};
 
 use lanebloom::bloom::Bloom;
 use lanebloom::codec::SnapshotHeader;
 use lanebloom::internal::instruction_sets;
-use lanebloom::traits::Engine;
-use lanebloom::{Filter, Funnel, KeyHasher};
+use lanebloom::internal::traits::Engine;
+use lanebloom::{Filter, Hashed, Key, KeyHasher};
 use std::io::{self, Read, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -55,101 +59,11 @@ pub fn within<T: Copy + PartialEq, R>(
     (written, result)
 }
 
-/// Every form of lookup gives the answers of single calls, written `offset` into larger buffers.
-pub fn lookups_agree<E: Engine, S: KeyHasher, K: Funnel>(filter: &Filter<E, S>, keys: &[K], offset: usize) {
-    assert_lookups_agree!(filter, keys, offset, 0);
-}
-
-/// [`lookups_agree`] for a filter of any type. (They share the names of methods, and no trait.)
-#[macro_export]
-macro_rules! assert_lookups_agree {
-    ($filter:expr, $keys:expr, $offset:expr, $no_hash:expr) => {{
-        let (filter, keys, offset) = ($filter, $keys, $offset);
-        const GARBAGE: u64 = 0xa5a5_5a5a_a5a5_5a5a;
-        let len = keys.len();
-        let expected: Vec<bool> = keys.iter().map(|key| filter.contains(key)).collect();
-        let hashes: Vec<_> = keys.iter().map(|key| filter.hash(key)).collect();
-        let (hashed, ()) = $crate::within(offset, len, $no_hash, |out| filter.hash_batch(keys, out));
-        assert!(hashed == hashes);
-        assert!(
-            hashes
-                .iter()
-                .zip(&expected)
-                .all(|(&hash, &found)| filter.contains_hash(hash) == found)
-        );
-
-        assert!(filter.contains_each(keys) == expected);
-        let before = (offset + len) % 2 == 1;
-        let (found, ()) = $crate::within(offset, len, before, |out| filter.contains_batch(keys, out));
-        assert!(found == expected, "{len} keys");
-        let (found, ()) = $crate::within(offset, len, before, |out| filter.contains_hashes(&hashes, out));
-        assert!(found == expected, "{len} hashes");
-
-        // All 64 bits of the last word: those of no key are 0.
-        let bit = |i: usize| u64::from(expected.get(i).copied().unwrap_or(false)) << (i % 64);
-        let words = len.div_ceil(64);
-        let bitmap: Vec<u64> = (0..words)
-            .map(|word| (64 * word..64 * word + 64).map(bit).sum())
-            .collect();
-        let (found, ()) = $crate::within(offset, words, GARBAGE, |out| filter.contains_batch_bitmap(keys, out));
-        assert!(found == bitmap, "{len} keys");
-        let (found, ()) = $crate::within(offset, words, GARBAGE, |out| {
-            filter.contains_hashes_bitmap(&hashes, out)
-        });
-        assert!(found == bitmap, "{len} hashes");
-
-        let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
-        let (mut by_key, mut by_hash) = (Vec::new(), Vec::new());
-        filter.for_each_absent(keys, |i| by_key.push(i));
-        filter.for_each_absent_hash(&hashes, |i| by_hash.push(i));
-        assert!(by_key == absent && by_hash == absent, "{len}");
-    }};
-}
-
-/// Every batch of lookups panics, with both numbers, if there are not as many places as `key`s.
-#[macro_export]
-macro_rules! assert_lengths_are_checked {
-    ($filter:expr, $key:expr) => {{
-        use $crate::{LENGTHS_THAT_DIFFER, panic_message, places_differ};
-
-        let (filter, hash) = ($filter, $filter.hash(&$key));
-        let (keys, hashes) = ([$key; 200], [hash; 200]);
-        for (len, places) in LENGTHS_THAT_DIFFER {
-            let (keys, hashes, message) = (&keys[..len], &hashes[..len], places_differ(len, places));
-            let (bools, out) = (&mut [false; 200][..places], &mut [hash; 200][..places]);
-            assert_eq!(panic_message(|| filter.contains_hashes(hashes, bools)), message);
-            assert_eq!(panic_message(|| filter.contains_batch(keys, bools)), message);
-            assert_eq!(panic_message(|| filter.hash_batch(keys, out)), message);
-        }
-        let words = [
-            (0, 1, 0),
-            (1, 0, 1),
-            (1, 2, 1),
-            (64, 2, 1),
-            (65, 1, 2),
-            (128, 3, 2),
-            (129, 2, 3),
-        ];
-        for (len, places, right) in words {
-            let message = format!("a bitmap of {len} keys needs {right} words, but `out` has {places}");
-            let (keys, hashes, words) = (&keys[..len], &hashes[..len], &mut [0; 3][..places]);
-            assert_eq!(panic_message(|| filter.contains_hashes_bitmap(hashes, words)), message);
-            assert_eq!(panic_message(|| filter.contains_batch_bitmap(keys, words)), message);
-        }
-    }};
-}
-
-/// Keys of a batch and places for their answers.
-pub const LENGTHS_THAT_DIFFER: [(usize, usize); 8] =
-    [(0, 1), (1, 0), (1, 2), (8, 7), (9, 16), (64, 63), (65, 66), (130, 192)];
-
-pub fn places_differ(keys: usize, places: usize) -> String {
-    format!("`keys` has {keys} elements, but `out` has {places}")
-}
-
-pub fn panic_message(panics: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(panics)).expect_err("no panic");
-    *panic.downcast::<String>().expect("a panic with values in its message")
+/// The answers of a batch of lookups.
+pub fn found<E: Engine, S, K: Key<S>>(filter: &Filter<E, S>, keys: &[K]) -> Vec<bool> {
+    let mut found = Vec::new();
+    filter.look_up_batch(keys, &mut found);
+    found
 }
 
 /// Filters of every rate and number of words are those of a golden file: by their layout, and by a
@@ -164,12 +78,15 @@ where
         let Some(filter) = filled(rate, words) else {
             continue;
         };
-        let found = (0..5000u64).map(|i| filter.contains_hash(number(i)));
+        let found = (0..5000u64).map(|i| filter.look_up(&Hashed(number(i))));
         let print = found.fold(0u64, |print, found| {
             print.wrapping_mul(3).wrapping_add(u64::from(found))
         });
-        let (bits, blocks) = (filter.bits_per_line(), filter.blocks());
-        prints.push(format!("{rate:e} {words} {bits} {blocks} {print:016x}"));
+        let layout = filter.layout();
+        prints.push(format!(
+            "{rate:e} {words} {} {} {print:016x}",
+            layout.bits_per_line, layout.blocks
+        ));
     }
     assert!(
         prints.iter().eq(expected.lines()),
@@ -185,7 +102,7 @@ pub fn hit_rate<E: Engine, S: KeyHasher>(filter: &Filter<E, S>, queries: usize) 
         .map(|at| at..(queries as u64).min(at + (1 << 12)));
     let hits = slices.map(|slice| {
         let strangers: Vec<u64> = slice.map(|i| number(1 << 50 | i)).collect();
-        filter.contains_each(&strangers).iter().filter(|&&found| found).count()
+        found(filter, &strangers).into_iter().filter(|&found| found).count()
     });
     hits.sum::<usize>() as f64 / queries as f64
 }

@@ -3,15 +3,17 @@
 //!
 //! A program of its own, so that ci/release.sh need not compile it.
 
+use lanebloom::internal::traits::{Count, Engine, Insert, Remove, Union};
 use lanebloom::internal::{Isa, instruction_sets};
-use lanebloom::traits::{Count, Engine, Insert, Remove, Union};
-use lanebloom::{BuildError, Filter, Funnel, IncompatibleError, InsertError, KeyHasher, Sink, SnapshotError};
+use lanebloom::{
+    BuildError, Filter, Funnel, Hashed, IncompatibleError, InsertError, Key, KeyHasher, Sink, SnapshotError,
+};
 use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::{Owned, SplitBlock, Xxh64};
 use lanebloom_tests::filters::*;
 use lanebloom_tests::{
-    LENGTHS_THAT_DIFFER, STRESS_KEYS, assert_lengths_are_checked, filled, for_each_filter, hit_rate, lookups_agree,
-    number, panic_message, places_differ, plain, together, within,
+    LENGTHS_THAT_DIFFER, PLACES, STRESS_KEYS, WAYS, answers_agree, filled, for_each_filter, found, hit_rate,
+    inserts_agree, lengths_are_checked, lookups_agree, number, panic_message, places_differ, plain, together,
 };
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -128,7 +130,7 @@ tests! { split_block: SplitBlockBloom = { SplitBlocks(0) } [inserts flags estima
 #[test]
 fn a_shared_filter_of_another_crate_is_extended() {
     let empty = || SplitBlockBloom::with_capacity(20_000, 0.01).unwrap();
-    extends(filled!({ SplitBlocks(0) }), empty, |filter| filter);
+    extends(filled!({ SplitBlocks(0) }), empty, SplitBlockBloom::as_filter);
 }
 
 /// Builds a filter whose engine is of another crate.
@@ -141,7 +143,7 @@ impl SplitBlocks {
 
     fn build(self) -> Result<Filter<SplitBlock<Owned>, Xxh64>, BuildError> {
         let filter = SplitBlockBloom::with_capacity(self.0, 0.01)?;
-        Filter::try_clone(&filter)
+        filter.as_filter().try_clone()
     }
 }
 
@@ -194,7 +196,7 @@ fn for_each_size<E: Engine, S>(of: Of<E, S>, mut work: impl FnMut(Isa, usize, &[
     instruction_sets().for_each(|isa| work(isa, PLANNED, &SHORT));
     let best = instruction_sets().last().expect("the plain one is there");
     work(best, PLANNED, &LONG);
-    let beyond = 34e6 / of(PLANNED, &[]).bits_per_key();
+    let beyond = 34e6 / of(PLANNED, &[]).statistics().bits_per_key;
     work(best, beyond as usize, &[0, 1, 17, 33, 64, 65, 81, 129, 193, 1025]);
 }
 
@@ -215,7 +217,8 @@ where
 {
     let (empty, filter) = (of(1000, &[]), of(1000, &distinct(0, 500)));
     assert!(empty.is_empty() && !filter.is_empty());
-    assert_eq!((empty.fill_ratio(), empty.current_false_positive_rate()), (0.0, 0.0));
+    let nothing = empty.statistics();
+    assert_eq!((nothing.fill_ratio, nothing.false_positive_rate), (0.0, 0.0));
     let text = format!("{filter:?}");
     let memory = filter.memory_bytes();
     let begin = format!(
@@ -225,7 +228,7 @@ where
     );
     assert!(text.starts_with(&begin) && text.len() < 400, "{text}");
     assert_eq!(
-        filter.bits_per_key(),
+        filter.statistics().bits_per_key,
         8.0 * memory as f64 / filter.expected_keys() as f64
     );
     assert_eq!(filter.false_positive_rate_at(0), 0.0);
@@ -237,8 +240,9 @@ where
     assert!(rates.is_sorted_by(|a, b| a < b), "{rates:?}");
     let now = filter.statistics();
     assert!(now.len > 450 && now.len < 550 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
-    assert!((now.fill_ratio - filter.fill_ratio()).abs() < 1e-12);
-    assert!((now.false_positive_rate - filter.current_false_positive_rate()).abs() < 1e-12);
+    assert!((now.fill_ratio - filter.engine().fill_ratio()).abs() < 1e-12);
+    assert!((now.false_positive_rate - filter.engine().current_false_positive_rate()).abs() < 1e-12);
+    assert_eq!(now.len, filter.engine().estimated_len());
 
     // A copy is another filter with the same keys, by the same hasher.
     for copy in [filter.clone(), filter.try_clone().unwrap()] {
@@ -247,7 +251,7 @@ where
         assert!(
             (0..1000)
                 .map(number)
-                .all(|key| copy.contains(&key) == filter.contains(&key))
+                .all(|key| copy.look_up(&key) == filter.look_up(&key))
         );
     }
 }
@@ -257,7 +261,7 @@ fn lookups<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>) {
         let content = distinct(1, 2000);
         let filter = of(planned, &content).with_isa(isa);
         let plain = plain(filter.clone());
-        assert!(content.iter().all(|key| filter.contains(key)));
+        assert!(content.iter().all(|key| filter.look_up(key)));
         for (offset, &len) in lengths.iter().enumerate() {
             // Every second one is there, and some come twice.
             let asked: Vec<u64> = keys(30 + offset as u64, len)
@@ -270,16 +274,21 @@ fn lookups<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>) {
                     }
                 })
                 .collect();
-            assert!(asked.iter().all(|key| filter.contains(key) == plain.contains(key)));
+            assert!(asked.iter().all(|key| filter.look_up(key) == plain.look_up(key)));
             lookups_agree(&filter, &asked, offset % 8);
         }
         let strings: Vec<String> = (0..65).map(|i| "x".repeat(i)).collect();
         lookups_agree(&filter, &strings, 3);
-        let found = distinct(3, 1000).iter().filter(|key| filter.contains(*key)).count();
+        let found = distinct(3, 1000).iter().filter(|key| filter.look_up(*key)).count();
         assert!(found < 100, "{found} of 1000 strangers are found");
     });
     let filter = of(1000, &distinct(0, 10));
-    assert_lengths_are_checked!(&filter, 7u64);
+    lengths_are_checked(|len, out| filter.look_up_batch(&[7u64; 200][..len], out));
+    lengths_are_checked(|len, out| filter.look_up_batch(&[Hashed(7); 200][..len], out));
+    for (len, places) in LENGTHS_THAT_DIFFER {
+        let message = panic_message(|| filter.hash_batch(&[7u64; 200][..len], &mut [0; 200][..places]));
+        assert_eq!(message, places_differ(len, places));
+    }
 }
 
 /// With the planned keys in it: the measured rate is the one that the filter computes of itself,
@@ -288,7 +297,7 @@ fn rates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
     let keys = STRESS_KEYS / 2;
     let filter = of(keys, &distinct(4, keys));
     let queries = 2 * STRESS_KEYS;
-    let (measured, current) = (hit_rate(&filter, queries), filter.current_false_positive_rate());
+    let (measured, current) = (hit_rate(&filter, queries), filter.statistics().false_positive_rate);
     let planned = filter.false_positive_rate();
     let noise = |rate: f64| 4.0 * (rate / queries as f64).sqrt() + 1.0 / queries as f64;
     let what = format!("measured {measured:e}, current {current:e}, planned {planned:e}");
@@ -296,7 +305,7 @@ fn rates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
     // A tenth is the luck of the keys in a small filter.
     assert!(measured <= 1.1 * planned + noise(planned), "{what}");
     assert!(planned <= 0.0501, "{what}");
-    assert!(!filter.is_overfull(), "{what}");
+    assert!(!filter.statistics().is_overfull, "{what}");
 }
 
 // ---- Inserts ----
@@ -304,52 +313,53 @@ fn rates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
 fn inserts<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
-        let others = copies(of(planned, &[]).with_isa(isa));
-        let [by_hash, by_keys, by_hashes, all, flagged, flagged_hashes] = &others;
+        let [by_key, by_hash] = copies(of(planned, &[]).with_isa(isa)).map(copies::<_, WAYS>);
         let mut probes = Vec::new();
         for (offset, &len) in lengths.iter().enumerate() {
             let new = keys(len as u64, len + len / 2);
             let (new, asked) = (&new[..len], &new[len / 2..]);
-            let hashes = hashes(&single, new);
-            let told: Vec<bool> = new.iter().map(|key| single.insert(key).unwrap()).collect();
-            let sum = told.iter().filter(|&&changed| changed).count();
-            assert!(
-                hashes
-                    .iter()
-                    .map(|&hash| by_hash.insert_hash(hash).unwrap())
-                    .eq(told.iter().copied())
-            );
-            assert_eq!(by_keys.insert_batch(new).unwrap(), sum, "{len}");
-            assert_eq!(by_hashes.insert_hashes(&hashes).unwrap(), sum, "{len}");
-            assert_eq!(all.insert_all(new.iter()).unwrap(), sum, "{len}");
-            let before = (offset + len) % 2 == 1;
-            let answer = within(offset % 8, len, before, |out| flagged.insert_batch_flagged(new, out));
-            assert!(answer == (told.clone(), Ok(sum)), "{len} keys");
-            let answer = within(offset % 8, len, before, |out| {
-                flagged_hashes.insert_hashes_flagged(&hashes, out)
-            });
-            assert!(answer == (told, Ok(sum)), "{len} hashes");
+            let told: Vec<bool> = new.iter().map(|key| single.try_insert(key).unwrap()).collect();
+            inserts_agree(&by_key, new, &told, offset % 8);
+            inserts_agree(&by_hash, Hashed::slice(&hashes(&single, new)), &told, offset % 8);
             probes.extend_from_slice(asked);
-            assert!(new.iter().all(|key| single.contains(key)));
-            let found = single.contains_each(asked);
-            assert!(others.iter().all(|other| other.contains_each(asked) == found));
+            assert!(new.iter().all(|key| single.look_up(key)));
+            let expected = found(&single, asked);
+            assert!(
+                by_key
+                    .iter()
+                    .chain(&by_hash)
+                    .all(|other| found(other, asked) == expected)
+            );
         }
-        let found = single.contains_each(&probes);
-        for other in &others {
-            assert!(other.contains_each(&probes) == found);
+        let expected = found(&single, &probes);
+        for other in by_key.iter().chain(&by_hash) {
+            assert!(found(other, &probes) == expected);
             if planned == PLANNED {
                 assert_eq!(other.statistics(), single.statistics());
             }
         }
     });
+    // Keys of other lengths, in several chunks.
+    let (single, twins) = (of(PLANNED, &[]), copies(of(PLANNED, &[])));
+    let strings: Vec<String> = (0..1100).map(|i| format!("{i}{}", "x".repeat(i % 40))).collect();
+    let pairs: Vec<(u32, [u8; 3])> = (0..1100).map(|i| (i, [i as u8; 3])).collect();
+    let told: Vec<bool> = strings.iter().map(|key| single.try_insert(key).unwrap()).collect();
+    inserts_agree(&twins, &strings, &told, 1);
+    let told: Vec<bool> = pairs.iter().map(|key| single.try_insert(key).unwrap()).collect();
+    inserts_agree(&twins, &pairs, &told, 2);
+    for other in &twins {
+        assert_eq!(other.statistics(), single.statistics());
+        lookups_agree(other, &strings, 3);
+    }
     // The filler of a group that is not whole is not inserted.
     for isa in instruction_sets() {
         let empty = of(1000, &[]).with_isa(isa);
         for len in 0..=18 {
             let (filter, all) = (empty.clone(), empty.clone());
-            filter.insert_hashes(&hashes(&filter, &distinct(5, len))).unwrap();
-            all.insert_all(distinct(5, len)).unwrap();
-            assert!(!filter.contains_hash(0) && !all.contains_hash(0));
+            let hashes = hashes(&filter, &distinct(5, len));
+            filter.try_insert_batch(Hashed::slice(&hashes)).unwrap();
+            all.try_insert_all(distinct(5, len)).unwrap();
+            assert!(!filter.look_up(&Hashed(0)) && !all.look_up(&Hashed(0)));
             assert_eq!(filter.is_empty(), len == 0);
         }
     }
@@ -359,17 +369,17 @@ fn clear<E: Engine + Insert, S: KeyHasher>(of: Of<E, S>) {
     let new = of(2000, &[]);
     let mut filter = of(2000, &distinct(6, 1000));
     let content = distinct(7, 1500);
-    let told: Vec<bool> = content.iter().map(|key| new.insert(key).unwrap()).collect();
+    let told: Vec<bool> = content.iter().map(|key| new.try_insert(key).unwrap()).collect();
     for _ in 0..2 {
         filter.clear();
         assert!(filter.is_empty());
         let now = filter.statistics();
         assert_eq!((now.len, now.fill_ratio, now.false_positive_rate), (0, 0.0, 0.0));
-        assert!(distinct(6, 1000).iter().all(|key| !filter.contains(key)));
+        assert!(distinct(6, 1000).iter().all(|key| !filter.look_up(key)));
         assert!(
             content
                 .iter()
-                .map(|key| filter.insert(key).unwrap())
+                .map(|key| filter.try_insert(key).unwrap())
                 .eq(told.iter().copied())
         );
         assert_eq!(filter.statistics(), new.statistics());
@@ -380,8 +390,8 @@ fn flags<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
     // The keys that were not found are new, and no others.
     let filter = of(PLANNED, &[]);
     for key in keys(5, 10_000) {
-        let absent = !filter.contains(&key);
-        assert_eq!(filter.insert(&key), Ok(absent));
+        let absent = !filter.look_up(&key);
+        assert_eq!(filter.try_insert(&key), Ok(absent));
     }
     // Only the first of equal keys is new, and of two that take turns the first of each.
     for isa in instruction_sets() {
@@ -389,32 +399,16 @@ fn flags<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
         for len in (1..=18).chain([63, 64, 65, 129, 1025]) {
             let (same, turns) = (vec![7; len], Vec::from_iter((0..len as u64).map(|i| i % 2)));
             for (keys, different) in [(&same, 1), (&turns, len.min(2))] {
-                let mut new = vec![true; len];
-                assert_eq!(empty.clone().insert_batch_flagged(keys, &mut new).unwrap(), different);
-                assert!((0..len).all(|i| new[i] == (i < different)), "{len}");
+                let told = Vec::from_iter((0..len).map(|i| i < different));
+                inserts_agree(&copies(empty.clone()), keys, &told, len % 8);
                 let hashes = hashes(&empty, keys);
-                assert_eq!(
-                    empty.clone().insert_hashes_flagged(&hashes, &mut new).unwrap(),
-                    different
-                );
-                assert!((0..len).all(|i| new[i] == (i < different)), "{len}");
-                assert_eq!(empty.clone().insert_batch(keys).unwrap(), different);
+                inserts_agree(&copies(empty.clone()), Hashed::slice(&hashes), &told, len % 8);
             }
         }
     }
     let empty = of(1000, &[]);
-    let hashes = hashes(&empty, &[7; 200]);
-    for (len, places) in LENGTHS_THAT_DIFFER {
-        let (hashes, bools, message) = (&hashes[..len], &mut [false; 200][..places], places_differ(len, places));
-        assert_eq!(
-            panic_message(|| _ = empty.insert_hashes_flagged(hashes, bools)),
-            message
-        );
-        assert_eq!(
-            panic_message(|| _ = empty.insert_batch_flagged(&[7u64; 200][..len], bools)),
-            message
-        );
-    }
+    lengths_are_checked(|len, out| _ = empty.try_insert_batch_into(&[7u64; 200][..len], out));
+    lengths_are_checked(|len, out| _ = empty.try_insert_batch_into(&[Hashed(7); 200][..len], out));
     assert!(empty.is_empty());
 }
 
@@ -430,18 +424,14 @@ where
     let (expected, shared, mut own) = (of(20_000, &content), empty(), empty());
     own.extend(&content);
     // Far more than it is for, so that most keys are taken for present.
-    let (batch, flagged, single, mut found) = (of(50, &[]), of(50, &[]), of(50, &[]), vec![false; 700]);
+    let (single, twins) = (of(50, &[]), [(); WAYS].map(|()| of(50, &[])));
     for keys in content.chunks(700).take(3) {
-        let new: Vec<bool> = keys.iter().map(|key| single.insert(key).unwrap()).collect();
-        let sum = new.iter().filter(|&&new| new).count();
-        assert_eq!(batch.insert_batch(keys), Ok(sum));
-        assert_eq!(flagged.insert_batch_flagged(keys, &mut found), Ok(sum));
-        assert!(found == new);
-        lookups_agree(&batch, &distinct(21, 700), 1);
-        assert_eq!(
-            (batch.statistics(), flagged.statistics()),
-            (single.statistics(), single.statistics())
-        );
+        let told: Vec<bool> = keys.iter().map(|key| single.try_insert(key).unwrap()).collect();
+        inserts_agree(&twins, keys, &told, 1);
+        for other in &twins {
+            assert_eq!(other.statistics(), single.statistics());
+            lookups_agree(other, &distinct(21, 700), 1);
+        }
     }
     let parts: Vec<&[u64]> = content.chunks(content.len().div_ceil(4)).collect();
     together(4, |thread| (&shared).extend(parts[thread]));
@@ -451,7 +441,7 @@ where
     assert!(
         content
             .iter()
-            .all(|key| own.contains(key) && shared.contains(key) && expected.contains(key))
+            .all(|key| own.look_up(key) && shared.look_up(key) && expected.look_up(key))
     );
 }
 
@@ -476,8 +466,8 @@ where
                 .collect();
             match new[..] {
                 [] => break,
-                [key] => _ = filter.insert(&key).unwrap(),
-                _ => _ = filter.insert_batch(&new).unwrap(),
+                [key] => _ = filter.try_insert(&key).unwrap(),
+                _ => _ = filter.try_insert_batch(&new).unwrap(),
             }
             at += new.len();
             // Pairs with the load below: these inserts happened before a read of the number.
@@ -485,15 +475,15 @@ where
             let other = (thread + turn) % THREADS;
             let newest = inserted[other].load(Ordering::Acquire);
             let asked: Vec<u64> = (newest.saturating_sub(100)..newest).map(|i| key(other, i)).collect();
-            assert!(asked.iter().rev().take(3).all(|key| filter.contains(key)));
-            assert!(filter.contains_each(&asked).iter().all(|&found| found));
+            assert!(asked.iter().rev().take(3).all(|key| filter.look_up(key)));
+            assert!(found(&filter, &asked).iter().all(|&found| found));
             if turn % 64 == thread {
                 let copy = filter.clone();
-                assert!((0..newest).all(|i| copy.contains(&key(other, i))));
+                assert!((0..newest).all(|i| copy.look_up(&key(other, i))));
             }
         }
     });
-    assert!((0..THREADS).all(|thread| (0..KEYS / THREADS).all(|i| filter.contains(&key(thread, i)))));
+    assert!((0..THREADS).all(|thread| (0..KEYS / THREADS).all(|i| filter.look_up(&key(thread, i)))));
 }
 
 // ---- Removals and counts ----
@@ -501,108 +491,104 @@ where
 fn removes<E: Engine + Insert + Remove, S: KeyHasher + Clone>(of: Of<E, S>) {
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
-        let [by_hash, by_keys, by_hashes, flagged, flagged_hashes] = copies(of(planned, &[]).with_isa(isa));
-        let all = [&single, &by_hash, &by_keys, &by_hashes, &flagged, &flagged_hashes];
+        let [by_key, by_hash] = copies(of(planned, &[]).with_isa(isa)).map(copies::<_, { PLACES + 1 }>);
+        let all = || by_key.iter().chain(&by_hash);
         for (offset, &len) in lengths.iter().enumerate() {
             let new = keys(len as u64, len + len / 2);
-            for filter in all {
-                filter.insert_batch(&new[..len]).unwrap();
+            for filter in all().chain([&single]) {
+                filter.try_insert_batch(&new[..len]).unwrap();
             }
             // Some that are there, some of them twice, and some that are not.
             let gone = &new[len / 2..];
             let hashes = hashes(&single, gone);
-            let expected: Vec<bool> = gone.iter().map(|key| single.remove(key)).collect();
-            let sum = expected.iter().filter(|&&removed| removed).count();
+            let told: Vec<bool> = gone.iter().map(|key| single.take(key)).collect();
+            let sum = told.iter().filter(|&&removed| removed).count();
             assert!(sum >= len / 3, "{sum} of {len}");
-            assert!(
-                hashes
-                    .iter()
-                    .map(|&hash| by_hash.remove_hash(hash))
-                    .eq(expected.iter().copied())
-            );
-            assert_eq!(by_keys.remove_batch(gone), sum);
-            assert_eq!(by_hashes.remove_hashes(&hashes), sum);
-            let before = (offset + len) % 2 == 1;
-            let answer = within(offset % 8, gone.len(), before, |out| {
-                flagged.remove_batch_flagged(gone, out)
-            });
-            assert!(answer == (expected.clone(), sum), "{len} keys");
-            let answer = within(offset % 8, gone.len(), before, |out| {
-                flagged_hashes.remove_hashes_flagged(&hashes, out)
-            });
-            assert!(answer == (expected, sum), "{len} hashes");
-            let found = single.contains_each(&new);
-            assert!(all.iter().all(|filter| filter.contains_each(&new) == found));
-            lookups_agree(&by_keys, &new, offset % 8);
+            removes_agree(&by_key, gone, &told, offset % 8);
+            removes_agree(&by_hash, Hashed::slice(&hashes), &told, offset % 8);
+            let expected = found(&single, &new);
+            assert!(all().all(|filter| found(filter, &new) == expected));
+            lookups_agree(&by_key[0], &new, offset % 8);
         }
         if planned == PLANNED {
-            assert!(all.iter().all(|filter| filter.statistics() == single.statistics()));
+            assert!(all().all(|filter| filter.statistics() == single.statistics()));
         }
     });
     // In a filter so sparse that nothing is taken for something else.
     let content = distinct(9, 40);
     let filter = of(PLANNED, &content);
     let strangers = distinct(10, 40);
-    assert!(strangers.iter().all(|key| !filter.remove(key)));
-    assert_eq!(filter.remove_batch(&strangers), 0);
+    assert!(strangers.iter().all(|key| !filter.take(key)));
+    assert_eq!(filter.take_batch_into(&strangers, ()), 0);
     for (i, key) in content.iter().enumerate() {
-        assert!(filter.remove(key) && !filter.remove(key));
-        assert!(content[..=i].iter().all(|key| !filter.contains(key)));
-        assert!(content[i + 1..].iter().all(|key| filter.contains(key)));
+        assert!(filter.take(key) && !filter.take(key));
+        assert!(content[..=i].iter().all(|key| !filter.look_up(key)));
+        assert!(content[i + 1..].iter().all(|key| filter.look_up(key)));
     }
     let filter = of(1000, &[7; 3]);
-    let hashes = hashes(&filter, &[7; 200]);
-    for (len, places) in LENGTHS_THAT_DIFFER {
-        let (hashes, bools, message) = (&hashes[..len], &mut [false; 200][..places], places_differ(len, places));
-        assert_eq!(
-            panic_message(|| _ = filter.remove_hashes_flagged(hashes, bools)),
-            message
-        );
-        assert_eq!(
-            panic_message(|| _ = filter.remove_batch_flagged(&[7u64; 200][..len], bools)),
-            message
-        );
-    }
-    assert!(filter.contains(&7u64));
+    let hash = Hashed(filter.hash(&7u64));
+    lengths_are_checked(|len, out| _ = filter.take_batch_into(&[7u64; 200][..len], out));
+    lengths_are_checked(|len, out| _ = filter.take_batch_into(&[hash; 200][..len], out));
+    assert!(filter.look_up(&7u64));
+}
+
+/// Every way to remove the keys, one by one and a slice at each place, each from a filter of its
+/// own, gives the answers `told`, and their sum.
+fn removes_agree<E: Engine + Remove, S, K: Key<S>>(
+    [single, into @ ..]: &[Filter<E, S>; PLACES + 1],
+    keys: &[K],
+    told: &[bool],
+    offset: usize,
+) {
+    let singly = keys.iter().map(|key| single.take(key));
+    assert!(singly.eq(told.iter().copied()), "{} keys, one by one", keys.len());
+    let into: &[_; PLACES] = into;
+    let sums = answers_agree(told, offset, |place, out| into[place].take_batch_into(keys, out));
+    let sum = told.iter().filter(|&&removed| removed).count();
+    assert_eq!(sums, [sum; PLACES], "{} keys", keys.len());
+}
+
+fn count<E: Engine + Count, S: KeyHasher, K: Funnel>(filter: &Filter<E, S>, key: &K) -> usize {
+    filter.engine().count_hash(filter.hash(key))
 }
 
 fn counts<E: Engine + Count, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(11, 1000);
     let filter = of(2000, &[&content[..], &content[..100]].concat());
-    assert_eq!((filter.len(), filter.statistics().len), (1100, 1100));
-    assert!(filter.slots() >= 2000 && filter.max_copies() >= 3);
+    assert_eq!((filter.engine().len(), filter.statistics().len), (1100, 1100));
+    assert!(filter.engine().slots() >= 2000 && filter.engine().max_copies() >= 3);
     for (i, key) in content.iter().enumerate() {
-        assert_eq!(filter.count(key), filter.count_hash(filter.hash(key)));
         // Or more, where another one is taken for it.
-        assert!(filter.count(key) > usize::from(i < 100));
+        assert!(count(&filter, key) > usize::from(i < 100));
     }
-    let sum: usize = content.iter().map(|key| filter.count(key)).sum();
+    let sum: usize = content.iter().map(|key| count(&filter, key)).sum();
     assert!((1100..1150).contains(&sum), "{sum}");
     assert!(
         distinct(12, 1000)
             .iter()
-            .all(|key| (filter.count(key) > 0) == filter.contains(key))
+            .all(|key| (count(&filter, key) > 0) == filter.look_up(key))
     );
-    assert_eq!((of(2000, &[]).len(), of(2000, &[]).count("a")), (0, 0));
+    let empty = of(2000, &[]);
+    assert_eq!((empty.engine().len(), count(&empty, &"a")), (0, 0));
 }
 
 /// One key as often as it can be, beside others that may have to make room for it.
 fn multiples<E: Engine + Count + Remove + Insert<Error = InsertError>, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(13, 15_000);
     let filter = of(20_000, &content);
-    let key = (1 << 40..).map(number).find(|key| !filter.contains(key)).unwrap();
-    for copy in 0..filter.max_copies() {
-        assert_eq!((filter.count(&key), filter.len()), (copy, 15_000 + copy));
-        filter.insert(&key).unwrap();
+    let key = (1 << 40..).map(number).find(|key| !filter.look_up(key)).unwrap();
+    for copy in 0..filter.engine().max_copies() {
+        assert_eq!((count(&filter, &key), filter.engine().len()), (copy, 15_000 + copy));
+        filter.try_insert(&key).unwrap();
     }
-    let error = filter.insert(&key).unwrap_err();
+    let error = filter.try_insert(&key).unwrap_err();
     assert!(!error.is_full() && error.inserted() == 0);
-    assert!(content.iter().all(|key| filter.contains(key)));
-    assert!((0..filter.max_copies()).all(|_| filter.remove(&key)));
-    assert!(!filter.remove(&key) && filter.len() == 15_000);
+    assert!(content.iter().all(|key| filter.look_up(key)));
+    assert!((0..filter.engine().max_copies()).all(|_| filter.take(&key)));
+    assert!(!filter.take(&key) && filter.engine().len() == 15_000);
     // All that were moved are found to be removed.
-    assert!(content.iter().all(|key| filter.remove(key)));
-    assert!(filter.is_empty() && filter.fill_ratio() == 0.0);
+    assert!(content.iter().all(|key| filter.take(key)));
+    assert!(filter.is_empty() && filter.statistics().fill_ratio == 0.0);
 }
 
 fn fills<E: Engine + Count + Remove + Insert<Error = InsertError>, S: KeyHasher>(of: Of<E, S>) {
@@ -610,43 +596,47 @@ fn fills<E: Engine + Count + Remove + Insert<Error = InsertError>, S: KeyHasher>
     let content = distinct(14, 10_000);
     let filter = of(3000, &[]);
     let alone = of(3000, &[]);
-    let full = content.iter().position(|key| alone.insert(key).is_err()).unwrap();
+    let full = content.iter().position(|key| alone.try_insert(key).is_err()).unwrap();
     let hashes = hashes(&filter, &content);
-    let others = [of(3000, &[]), of(3000, &[])];
+    let hashes = Hashed::slice(&hashes);
+    let told: Vec<bool> = (0..content.len()).map(|i| i < full).collect();
     for by_hash in [false, true] {
-        let (flagged, mut new) = (of(3000, &[]), vec![true; content.len()]);
-        let error = if by_hash {
-            flagged.insert_hashes_flagged(&hashes, &mut new).unwrap_err()
-        } else {
-            flagged.insert_batch_flagged(&content, &mut new).unwrap_err()
-        };
-        assert_eq!((error.inserted(), flagged.len()), (full, full));
-        assert!(new[..full].iter().all(|new| *new) && !new[full..].iter().any(|new| *new));
+        let errors = answers_agree(&told, 1, |_, out| {
+            let filter = of(3000, &[]);
+            let inserted = match by_hash {
+                true => filter.try_insert_batch_into(hashes, out),
+                false => filter.try_insert_batch_into(&content, out),
+            };
+            assert_eq!(filter.engine().len(), full);
+            inserted.unwrap_err()
+        });
+        assert!(errors.iter().all(|error| error.is_full() && error.inserted() == full));
     }
+    let others = [(); 3].map(|()| of(3000, &[]));
     for (filter, error) in [
-        (&filter, filter.insert_batch(&content)),
-        (&others[0], others[0].insert_hashes(&hashes)),
-        (&others[1], others[1].insert_all(content.iter())),
+        (&filter, filter.try_insert_batch(&content)),
+        (&others[0], others[0].try_insert_batch(hashes)),
+        (&others[1], others[1].try_insert_all(content.iter())),
+        (&others[2], others[2].try_insert_all(hashes)),
     ] {
         let error = error.unwrap_err();
         assert!(error.is_full() && full >= 3000);
-        assert_eq!((error.inserted(), filter.len()), (full, full));
+        assert_eq!((error.inserted(), filter.engine().len()), (full, full));
     }
     // Keys behind a refused one are not hashed, but for its chunk.
     let hashed = Cell::new(0);
     let counted: Vec<_> = content.iter().map(|&key| Counted { key, hashed: &hashed }).collect();
-    assert!(of(3000, &[]).insert_batch(&counted).is_err());
+    assert!(of(3000, &[]).try_insert_batch(&counted).is_err());
     assert!(hashed.get() <= full + 1024, "{} of {full}", hashed.get());
     hashed.set(0);
-    let mut new = vec![true; counted.len()];
-    assert!(of(3000, &[]).insert_batch_flagged(&counted, &mut new).is_err());
+    assert!(of(3000, &[]).try_insert_batch_into(&counted, &mut Vec::new()).is_err());
     assert!(hashed.get() <= full + 1024, "{} of {full}", hashed.get());
     // Nothing is lost by what is refused, and what was moved can be removed; then there is room.
-    let error = filter.insert(&content[full]).unwrap_err();
-    assert!(error.is_full() && filter.len() == full);
-    assert!(content[..full].iter().all(|key| filter.contains(key)));
-    assert!(content[..full].iter().all(|key| filter.remove(key)));
-    assert!(filter.is_empty() && filter.insert(&content[full]).is_ok());
+    let error = filter.try_insert(&content[full]).unwrap_err();
+    assert!(error.is_full() && filter.engine().len() == full);
+    assert!(content[..full].iter().all(|key| filter.look_up(key)));
+    assert!(content[..full].iter().all(|key| filter.take(key)));
+    assert!(filter.is_empty() && filter.try_insert(&content[full]).is_ok());
 }
 
 /// A key that counts how often a key is hashed.
@@ -674,33 +664,33 @@ where
     let (stay, come) = (STRESS_KEYS * 9 / 10 / THREADS, STRESS_KEYS / 10 / THREADS);
     let key = |thread: usize, i: usize| number((thread << 32 | i) as u64);
     together(THREADS, |thread| {
-        (0..stay).for_each(|i| _ = filter.insert(&key(thread, i)).unwrap());
+        (0..stay).for_each(|i| _ = filter.try_insert(&key(thread, i)).unwrap());
     });
-    assert_eq!(filter.len(), THREADS * stay);
+    assert_eq!(filter.engine().len(), THREADS * stay);
     for round in 1..4 {
         together(THREADS, |thread| {
             let range = stay + round * come..stay + (round + 1) * come;
             for i in range.clone() {
-                filter.insert(&key(thread, i)).unwrap();
-                assert!(filter.contains(&key(thread, i)));
+                filter.try_insert(&key(thread, i)).unwrap();
+                assert!(filter.look_up(&key(thread, i)));
                 let own = number(i as u64) as usize % stay;
-                assert!(filter.contains(&key(thread, own)), "a key is missing that stays");
+                assert!(filter.look_up(&key(thread, own)), "a key is missing that stays");
                 if i % 64 == 0 {
                     let batch: Vec<u64> = (own..stay.min(own + 100)).map(|i| key(thread, i)).collect();
-                    let found = filter.contains_each(&batch);
+                    let found = found(&filter, &batch);
                     assert!(found.iter().all(|&found| found), "a batch misses a key that stays");
                 }
             }
             for i in range {
-                let removed = filter.remove(&key(thread, i));
+                let removed = filter.take(&key(thread, i));
                 assert!(removed, "a key is missing that was to be removed");
             }
         });
-        assert_eq!(filter.len(), THREADS * stay);
+        assert_eq!(filter.engine().len(), THREADS * stay);
     }
-    assert!((0..THREADS).all(|thread| (0..stay).all(|i| filter.contains(&key(thread, i)))));
+    assert!((0..THREADS).all(|thread| (0..stay).all(|i| filter.look_up(&key(thread, i)))));
     together(THREADS, |thread| {
-        (0..stay).for_each(|i| assert!(filter.remove(&key(thread, i))));
+        (0..stay).for_each(|i| assert!(filter.take(&key(thread, i))));
     });
     assert!(filter.is_empty());
 }
@@ -710,7 +700,7 @@ where
 fn estimates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
     for keys in [0, 1, 100, 2000, 5000] {
         let filter = of(5000, &distinct(15, keys));
-        let len = filter.estimated_len();
+        let len = filter.statistics().len;
         // Four of the documented standard errors.
         assert!(
             len.abs_diff(keys) as f64 <= 0.5 + 4.0 * 0.3 * (keys as f64).sqrt(),
@@ -728,22 +718,22 @@ where
     let (one, other) = (&one[..], [&one[500..], &other[..]].concat());
     let (empty, a) = (of(5000, &[]), of(5000, one));
     let b = empty.clone();
-    b.insert_all(&other).unwrap();
+    b.try_insert_all(&other).unwrap();
     let before = (a.clone(), b.clone());
     // Equal is what has the same content.
     assert!(a == before.0 && b == before.1 && a != b && a != empty);
     assert!(a == of(5000, one) && empty == empty.clone());
 
     assert!(a.union_from(&b).unwrap() && b == before.1);
-    assert!(one.iter().chain(&other).all(|key| a.contains(key)));
+    assert!(one.iter().chain(&other).all(|key| a.look_up(key)));
     assert!(b.union_from(&before.0).unwrap());
-    assert!(one.iter().chain(&other).all(|key| b.contains(key)));
+    assert!(one.iter().chain(&other).all(|key| b.look_up(key)));
     // A filter whose layers can have any layout has them in another order.
     let takes_any_layout = a.is_compatible(&of(20_000, one));
     assert!(a == b || takes_any_layout, "the order matters");
     // An answer says whether there was a change; an empty filter makes none.
     let three = empty.clone();
-    three.insert_all(distinct(19, 3)).unwrap();
+    three.try_insert_all(distinct(19, 3)).unwrap();
     for add in [&empty, &before.1, &three] {
         let before = a.clone();
         let changed = a.union_from(add).unwrap();
@@ -752,7 +742,7 @@ where
     assert!(!a.union_from(&empty).unwrap() && empty.is_empty());
     // A key that one has makes them differ, in a copy too.
     let copy = b.clone();
-    copy.insert_all(distinct(20, 3)).unwrap();
+    copy.try_insert_all(distinct(20, 3)).unwrap();
     assert!(copy != b);
 
     // A union with a filter for more keys is refused, and changes nothing.
@@ -762,7 +752,7 @@ where
         let larger = of(20_000, &distinct(21, 9000));
         assert!(larger.union_from(&b).unwrap() && b == before && !larger.union_from(&b).unwrap());
         let keys = [one, &other[..], &distinct(21, 9000)].concat();
-        assert!(keys.iter().all(|key| larger.contains(key)));
+        assert!(keys.iter().all(|key| larger.look_up(key)));
         return;
     }
     let message = b.union_from(&larger).unwrap_err().to_string();

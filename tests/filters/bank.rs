@@ -2,7 +2,7 @@
 
 use lanebloom::bank::{BankView, columns};
 use lanebloom::internal::instruction_sets;
-use lanebloom::{ConcurrentBloom, FilterBank};
+use lanebloom::{ConcurrentBloom, FilterBank, Hashed};
 use lanebloom_tests::number;
 use std::sync::Barrier;
 use std::thread;
@@ -147,8 +147,8 @@ fn batches_of_large_banks_answer_as_single_calls() {
         assert_eq!(next, all.len());
         let hashes: Vec<u64> = all.iter().map(|key| bank.hash(key)).collect();
         let mut next = 0;
-        bank.which_hashes(&hashes, |i, found| {
-            assert!(i == next && columns(found).eq(bank.which_hash(hashes[i])));
+        bank.which_batch(Hashed::slice(&hashes), |i, found| {
+            assert!(i == next && columns(found).eq(bank.which(&Hashed(hashes[i]))));
             next += 1;
         });
         assert_eq!(next, all.len());
@@ -171,7 +171,7 @@ fn larger_filters_fold_and_others_are_refused() {
             keys(factor).for_each(|key| _ = filter.insert(&key));
             let column = bank.push(&filter).unwrap();
             let also = bank.push_all(&[&filter]).unwrap()[0];
-            filter.fold(factor).unwrap();
+            filter.exclusive().fold(factor).unwrap();
             assert!(bank.to_filter(column).unwrap() == filter && bank.to_filter(also).unwrap() == filter);
         }
         let before = bank.try_clone().unwrap();
@@ -211,7 +211,7 @@ fn a_fold_that_breaks_the_rate_is_refused() {
     large.insert_all(0..20_000u64);
     let mut bank = FilterBank::from_filters(&[&small]).unwrap();
     let error = bank.push(&large).unwrap_err();
-    let blocks = large.blocks();
+    let blocks = large.layout().blocks;
     let expected = format!(
         "a filter of {blocks} blocks, folded to the 1 of the bank, would have a false-positive rate of 1.00e0, more than the "
     );
@@ -355,7 +355,7 @@ fn threads_insert_push_and_look_up_at_once() {
             });
         }
         start.wait();
-        let bytes = bank.to_bytes();
+        let bytes = bank.snapshot().to_vec();
         let (view, _) = BankView::from_bytes(&bytes).unwrap();
         assert!(FilterBank::from_bytes(&bytes).unwrap().0 == view);
     });

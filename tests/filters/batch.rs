@@ -1,10 +1,10 @@
 //! Batches against single calls: a batch gives the same answers and sets the same bits as the plain
 //! code's single calls in order, under every instruction set.
 
-use lanebloom::ConcurrentBloom;
 use lanebloom::bloom::Builder;
 use lanebloom::internal::{Isa, instruction_sets};
-use lanebloom_tests::{LAYOUTS, RATES, lookups_agree, number, plain, within};
+use lanebloom::{Absent, ConcurrentBloom, Hashed};
+use lanebloom_tests::{LAYOUTS, RATES, WAYS, inserts_agree, lookups_agree, number, plain};
 use std::hash::{BuildHasher, Hasher};
 
 const EXTREMES: [u64; 8] = [
@@ -56,26 +56,22 @@ impl Hasher for Own {
 }
 
 /// Filters of the same layout: one that single calls fill in plain code, and one for each form of a
-/// batch under one instruction set.
+/// batch under one instruction set, by keys and by hashes.
 struct Twins {
     single: ConcurrentBloom<Own>,
-    by_hashes: ConcurrentBloom<Own>,
-    by_keys: ConcurrentBloom<Own>,
-    flagged_hashes: ConcurrentBloom<Own>,
-    flagged_keys: ConcurrentBloom<Own>,
+    by_key: [ConcurrentBloom<Own>; WAYS],
+    by_hash: [ConcurrentBloom<Own>; WAYS],
 }
 
 impl Twins {
     /// `None` where the builder finds no such filter.
     fn new(isa: Isa, builder: Builder) -> Option<Self> {
         let empty = builder.hasher(Own::default()).build().ok()?;
-        let by_keys = empty.clone().with_isa(isa);
+        let twins = || std::array::from_fn(|_| empty.clone().with_isa(isa));
         Some(Self {
+            by_key: twins(),
+            by_hash: twins(),
             single: plain(empty),
-            by_hashes: by_keys.clone(),
-            flagged_hashes: by_keys.clone(),
-            flagged_keys: by_keys.clone(),
-            by_keys,
         })
     }
 
@@ -88,31 +84,17 @@ impl Twins {
 
     /// Inserts and asks in all ways, with answers that are written `offset` into a buffer.
     fn these(&self, new: &[u64], asked: &[u64], offset: usize) {
-        let len = new.len();
-        let expected = Vec::from_iter(new.iter().map(|&hash| self.single.insert_hash(hash)));
-        let sum = expected.iter().filter(|&&new| new).count();
-        assert_eq!(self.by_hashes.insert_hashes(new), sum, "{len} inserted");
-        assert_eq!(self.by_keys.insert_batch(new), sum, "{len} inserted");
-        let before = (offset + len) % 2 == 1;
-        let flagged = within(offset, len, before, |out| {
-            self.flagged_hashes.insert_hashes_flagged(new, out)
-        });
-        assert_eq!((&flagged.0, flagged.1), (&expected, sum), "{len} inserted");
-        let flagged = within(offset, len, before, |out| {
-            self.flagged_keys.insert_batch_flagged(new, out)
-        });
-        assert_eq!((&flagged.0, flagged.1), (&expected, sum), "{len} inserted");
-        assert!(
-            asked
-                .iter()
-                .all(|&hash| self.single.contains_hash(hash) == self.by_keys.contains_hash(hash))
-        );
-        lookups_agree(&self.by_keys, asked, offset);
+        let told = Vec::from_iter(new.iter().map(|&hash| self.single.insert(&Hashed(hash))));
+        inserts_agree(&self.by_key, new, &told, offset);
+        inserts_agree(&self.by_hash, Hashed::slice(new), &told, offset);
+        let other = &self.by_key[0];
+        assert!(asked.iter().all(|key| self.single.contains(key) == other.contains(key)));
+        lookups_agree(other, asked, offset);
     }
 
     fn same_bits(&self) {
-        let all = [&self.by_hashes, &self.by_keys, &self.flagged_hashes, &self.flagged_keys];
-        assert!(all.into_iter().all(|filter| *filter == self.single));
+        let mut all = self.by_key.iter().chain(&self.by_hash);
+        assert!(all.all(|filter| *filter == self.single));
     }
 }
 
@@ -131,7 +113,7 @@ fn short_batches_equal_single_calls() {
                     .lines_per_key(lines)
                     .words_per_key(words);
                 let Some(twins) = Twins::new(isa, filter) else { continue };
-                shapes.push((lines, words, twins.single.bits_per_line()));
+                shapes.push((lines, words, twins.single.layout().bits_per_line));
                 for len in 0..=18 {
                     for offset in 0..8 {
                         twins.hashes((len * 8 + offset) as u64, len, offset);
@@ -233,7 +215,7 @@ fn a_filter_from_keys_has_them_and_the_rate() {
         ($($filter:ident)*) => {$(
             let filter = $filter::from_keys(0..10_000u32, 0.01).unwrap();
             assert!((0..10_000u32).all(|key| filter.contains(&key)));
-            let rate = filter.current_false_positive_rate();
+            let rate = filter.statistics().false_positive_rate;
             assert!(rate < 0.012, "{}: {rate}", stringify!($filter));
         )*};
     }
@@ -261,19 +243,19 @@ fn filters_of_hashes_alone_are_used() {
         ($($type:ident |$filter:ident| $more:block)*) => {$(
             let $filter = $type::builder().expected_keys(1000).hasher(Prehashed).build().unwrap();
             let (mut new, mut absent) = ([false; 50], 0);
-            let _ = $filter.insert_hash(content[0]);
-            let _ = $filter.insert_hashes(&content[1..50]);
-            let _ = $filter.insert_hashes_flagged(&content[50..100], &mut new);
-            $filter.for_each_absent_hash(&content, |i| absent += usize::from(i >= 100));
+            let _ = $filter.insert(&Hashed(content[0]));
+            let _ = $filter.insert_batch(Hashed::slice(&content[1..50]));
+            let _ = $filter.insert_batch_into(Hashed::slice(&content[50..100]), &mut new);
+            $filter.contains_batch(Hashed::slice(&content), Absent(|i| absent += usize::from(i >= 100)));
             assert!(new.iter().filter(|new| **new).count() > 40 && absent > 40);
-            assert!(content[..100].iter().all(|hash| $filter.contains_hash(*hash)));
+            assert!(content[..100].iter().all(|hash| $filter.contains(&Hashed(*hash))));
             $more
         )*};
     }
     macro_rules! removes {
         ($filter:ident) => {
-            assert!($filter.remove_hash(content[0]));
-            assert_eq!($filter.remove_hashes(&content[1..100]), 99);
+            assert!($filter.remove(&Hashed(content[0])));
+            assert_eq!($filter.remove_batch(Hashed::slice(&content[1..100])), 99);
         };
     }
     each! {
@@ -282,16 +264,16 @@ fn filters_of_hashes_alone_are_used() {
         WindowedBloom |_filter| {}
         CountingBloom |filter| { removes!(filter); }
         TombstoneBloom |filter| { removes!(filter); }
-        CuckooFilter |filter| { assert_eq!(filter.count_hash(content[0]), 1); removes!(filter); }
-        DLeftFilter |filter| { assert_eq!(filter.count_hash(content[0]), 1); removes!(filter); }
+        CuckooFilter |filter| { assert_eq!(filter.count(&Hashed(content[0])), 1); removes!(filter); }
+        DLeftFilter |filter| { assert_eq!(filter.count(&Hashed(content[0])), 1); removes!(filter); }
     }
 
     let builder = ConcurrentBloom::builder().expected_keys(1000).hasher(Prehashed);
     let (mut a, b) = (builder.clone().build().unwrap(), builder.build().unwrap());
-    a.insert_hashes_mut(&content[..1]);
-    b.insert_hash(content[1]);
-    let delta = b.delta_since(&a).unwrap();
+    a.exclusive().insert_batch(Hashed::slice(&content[..1]));
+    b.insert(&Hashed(content[1]));
+    let delta = b.with(&a).map(|pair| pair.delta()).unwrap();
     assert!(a.apply_deltas(&delta).unwrap());
-    assert!(a.contains_hash(content[0]) && a.contains_hash(content[1]));
-    assert!(a != b && b.is_subset(&a).unwrap());
+    assert!(a.contains(&Hashed(content[0])) && a.contains(&Hashed(content[1])));
+    assert!(a != b && b.with(&a).map(|pair| pair.is_subset()).unwrap());
 }

@@ -1,6 +1,6 @@
 //! `ConcurrentBitmap` beside a `BTreeSet`, and with real threads.
 
-use lanebloom::ConcurrentBitmap;
+use lanebloom::{Bitmap, ConcurrentBitmap};
 use lanebloom_tests::{STRESS_KEYS, number, together};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -104,7 +104,7 @@ fn step(set: &mut ConcurrentBitmap, model: &mut BTreeSet<u64>, step: Step) {
         }
         Step::InsertFlagged(all) => {
             let mut flags = vec![true; all.len()];
-            let inserted = set.insert_batch_flagged(&all, &mut flags);
+            let inserted = set.insert_batch_into(&all, &mut flags);
             if all.iter().all(|&at| at < bound) {
                 let new: Vec<bool> = all.iter().map(|&at| model.insert(at)).collect();
                 assert_eq!(inserted, Ok(new.iter().filter(|new| **new).count()));
@@ -167,7 +167,7 @@ fn step(set: &mut ConcurrentBitmap, model: &mut BTreeSet<u64>, step: Step) {
             set.contains_batch(&all, &mut found);
             assert_eq!(found, expected);
             let mut bitmap = vec![u64::MAX; all.len().div_ceil(64)];
-            set.contains_batch_bitmap(&all, &mut bitmap);
+            set.contains_batch(&all, Bitmap(&mut bitmap));
             for (i, &at) in all.iter().enumerate() {
                 assert_eq!(set.contains(at), expected[i]);
                 assert_eq!(bitmap[i / 64] >> (i % 64) & 1 == 1, expected[i]);
@@ -176,7 +176,7 @@ fn step(set: &mut ConcurrentBitmap, model: &mut BTreeSet<u64>, step: Step) {
             assert_eq!(ones as usize, expected.iter().filter(|found| **found).count());
         }
         Step::Save => {
-            let (same, rest) = ConcurrentBitmap::from_bytes(&set.to_bytes())
+            let (same, rest) = ConcurrentBitmap::from_bytes(&set.snapshot().to_vec())
                 .map(|(set, rest)| (set, rest.len()))
                 .unwrap();
             assert!(same == *set && rest == 0 && set.try_clone().unwrap() == same);
@@ -329,7 +329,7 @@ fn a_position_is_claimed_once() {
                 0 => won.extend(chunk.iter().filter(|&&at| set.insert(at).unwrap())),
                 1 => {
                     let mut claimed = [false; 100];
-                    set.insert_batch_flagged(chunk, &mut claimed[..chunk.len()]).unwrap();
+                    set.insert_batch_into(chunk, &mut claimed[..chunk.len()]).unwrap();
                     won.extend(
                         chunk
                             .iter()

@@ -1,8 +1,8 @@
 //! Batches that are dense in the filter are inserted in bulk. Every way of insertion gives the same
 //! bits and the same answers.
 
-use lanebloom::ConcurrentBloom;
 use lanebloom::internal::instruction_sets;
+use lanebloom::{ConcurrentBloom, Hashed};
 use lanebloom_tests::{LAYOUTS, hash_of_place, number, plain, together};
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]
@@ -29,12 +29,15 @@ fn hashes(from: u64, len: usize) -> Vec<u64> {
 /// The answers of the inserts, one after another in plain code, and the filter.
 fn by_one(empty: &ConcurrentBloom, hashes: &[u64]) -> (Vec<bool>, ConcurrentBloom) {
     let filter = plain(empty.clone());
-    (hashes.iter().map(|&hash| filter.insert_hash(hash)).collect(), filter)
+    (
+        hashes.iter().map(|&hash| filter.insert(&Hashed(hash))).collect(),
+        filter,
+    )
 }
 
 #[cfg(feature = "rayon")]
 fn ones(filter: &ConcurrentBloom) -> usize {
-    (filter.fill_ratio() * 8.0 * filter.memory_bytes() as f64).round() as usize
+    (filter.statistics().fill_ratio * 8.0 * filter.memory_bytes() as f64).round() as usize
 }
 
 /// Every way to insert `hashes` into `empty`, `chunk` at a time: the same answers as by one, and
@@ -48,10 +51,12 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
     let mut counts = [0; 4];
     for (i, hashes) in hashes.chunks(chunk).enumerate() {
         let places = i * chunk..i * chunk + hashes.len();
-        counts[0] += shared.insert_hashes(hashes);
-        counts[1] += own.insert_hashes_mut(hashes);
-        counts[2] += flagged.insert_hashes_flagged(hashes, &mut flags[places.clone()]);
-        counts[3] += own_flagged.insert_hashes_flagged_mut(hashes, &mut own_flags[places]);
+        counts[0] += shared.insert_batch(Hashed::slice(hashes));
+        counts[1] += own.exclusive().insert_batch(Hashed::slice(hashes));
+        counts[2] += flagged.insert_batch_into(Hashed::slice(hashes), &mut flags[places.clone()]);
+        counts[3] += own_flagged
+            .exclusive()
+            .insert_batch_into(Hashed::slice(hashes), &mut own_flags[places]);
     }
     assert_eq!(counts, [count; 4], "{empty:?}, {} hashes by {chunk}", hashes.len());
     assert!(
@@ -71,12 +76,14 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
         // with the same hash several may be told that it is.)
         let changed: usize = hashes
             .chunks(chunk)
-            .map(|hashes| parallel.par_insert_hashes(hashes))
+            .map(|hashes| parallel.parallel().insert_batch(Hashed::slice(hashes)))
             .sum();
         let slack = count / 20 + 16;
-        let lines = hashes.iter().map(|&hash| lanebloom_tests::block(hash, empty.blocks()));
+        let lines = hashes
+            .iter()
+            .map(|&hash| lanebloom_tests::block(hash, empty.layout().blocks));
         let few = lines.collect::<HashSet<_>>().len() <= 64;
-        let most = if !few && empty.lines_per_key() == 1 {
+        let most = if !few && empty.layout().lines_per_key == 1 {
             count + slack
         } else {
             // If threads race for a few lines, or with two lines per key for all of them, each word
@@ -116,7 +123,7 @@ fn many_regions() {
     for isa in instruction_sets() {
         for (words, rate) in [(1, 0.1), (2, 0.01), (8, 1e-4)] {
             let filter = filter(lines, words, rate).with_isa(isa);
-            filter.insert_hashes(&hashes(1 << 40, 10_000));
+            filter.insert_batch(Hashed::slice(&hashes(1 << 40, 10_000)));
             agree(&filter, &hashes(0, 7 * lines), usize::MAX);
         }
     }
@@ -139,13 +146,13 @@ fn many_regions_in_several_turns() {
     let (answers, expected) = by_one(&empty, &hashes);
     let count = answers.into_iter().filter(|&changed| changed).count();
     let mut own = empty.clone();
-    assert_eq!(empty.insert_hashes(&hashes), count);
-    assert_eq!(own.insert_hashes_mut(&hashes), count);
+    assert_eq!(empty.insert_batch(Hashed::slice(&hashes)), count);
+    assert_eq!(own.exclusive().insert_batch(Hashed::slice(&hashes)), count);
     assert!(empty == expected && own == expected);
     #[cfg(feature = "rayon")]
     {
         let parallel = filter(lines, 1, 0.5);
-        parallel.par_insert_hashes(&hashes);
+        parallel.parallel().insert_batch(Hashed::slice(&hashes));
         assert!(parallel == expected);
     }
 }
@@ -173,19 +180,19 @@ fn keys_as_their_hashes() {
         let answers: Vec<bool> = keys.iter().map(|key| expected.insert(key)).collect();
         let count = answers.iter().filter(|&&changed| changed).count();
         assert_eq!(shared.insert_batch(&keys), count);
-        assert_eq!(own.insert_batch_mut(&keys), count);
+        assert_eq!(own.exclusive().insert_batch(&keys), count);
         let mut flags = vec![false; keys.len()];
-        assert_eq!(flagged.insert_batch_flagged(&keys, &mut flags), count);
+        assert_eq!(flagged.insert_batch_into(&keys, &mut flags), count);
         assert!(flags == answers);
         let mut own_flagged = filter(lines, 2, 0.01);
         flags.fill(true);
-        assert_eq!(own_flagged.insert_batch_flagged_mut(&keys, &mut flags), count);
+        assert_eq!(own_flagged.exclusive().insert_batch_into(&keys, &mut flags), count);
         assert!(flags == answers);
         assert!(shared == expected && own == expected && flagged == expected && own_flagged == expected);
         #[cfg(feature = "rayon")]
         {
             let parallel = filter(lines, 2, 0.01);
-            assert_eq!(parallel.par_insert_batch(&keys), count);
+            assert_eq!(parallel.parallel().insert_batch(&keys), count);
             assert!(parallel == expected);
         }
         expected.clear();
@@ -207,13 +214,13 @@ fn two_lines_per_key() {
             }
         }
         let filter = filter_of(2, 5 * 4096 + 2, 8, 1e-6).with_isa(isa);
-        filter.insert_hashes(&hashes(1 << 40, 10_000));
+        filter.insert_batch(Hashed::slice(&hashes(1 << 40, 10_000)));
         agree(&filter, &hashes(0, 80_000), usize::MAX);
         // Dense, half of them present, and many of one region.
         let more = [hashes(0, 80_000), hashes(1 << 20, 80_000), vec![12_345; 1000]].concat();
         agree(&filter, &more, usize::MAX);
-        filter.insert_hashes(&more);
-        assert_eq!(filter.insert_hashes(&more), 0);
+        filter.insert_batch(Hashed::slice(&more));
+        assert_eq!(filter.insert_batch(Hashed::slice(&more)), 0);
     }
 }
 
@@ -229,7 +236,7 @@ fn new_and_present_keys_in_runs() {
             for (lines, lengths) in [(6, &LENGTHS[..]), (40_000, &[500])] {
                 let filter = filter_of(lines_per_key, lines, words, 0.02).with_isa(isa);
                 let present = hashes(1 << 40, 300);
-                filter.insert_hashes(&present);
+                filter.insert_batch(Hashed::slice(&present));
                 for &len in lengths {
                     let run = |i: usize| {
                         let run = runs[i % runs.len()];
@@ -270,29 +277,32 @@ proptest! {
 fn of_racing_inserters_exactly_one_wins() {
     for lines in [300, 16_384 + 4096 + 5] {
         let filter = filter(lines, 1, 0.5);
-        assert_eq!(filter.bits_per_line(), 1);
+        assert_eq!(filter.layout().bits_per_line, 1);
         let all = hashes(0, 40 * lines);
         let (_, expected) = by_one(&filter, &all);
         let insert = |thread: usize| {
             let (mut won, mut flags) = (0, vec![false; all.len()]);
             for hashes in all[thread * all.len() / 8..].chunks(all.len() / 5) {
                 won += match thread {
-                    0 => hashes.iter().filter(|&&hash| filter.insert_hash(hash)).count(),
+                    0 => hashes.iter().filter(|&&hash| filter.insert(&Hashed(hash))).count(),
                     1 => {
                         let flags = &mut flags[..hashes.len()];
-                        let won = filter.insert_hashes_flagged(hashes, flags);
+                        let won = filter.insert_batch_into(Hashed::slice(hashes), &mut *flags);
                         assert_eq!(flags.iter().filter(|&&flag| flag).count(), won);
                         won
                     }
                     #[cfg(feature = "rayon")]
-                    2 => filter.par_insert_hashes(hashes),
-                    _ => filter.insert_hashes(hashes),
+                    2 => filter.parallel().insert_batch(Hashed::slice(hashes)),
+                    _ => filter.insert_batch(Hashed::slice(hashes)),
                 };
             }
             won
         };
         let won: usize = together(4, insert).into_iter().sum();
         assert!(filter == expected);
-        assert_eq!(won as f64, (filter.fill_ratio() * (512 * lines) as f64).round());
+        assert_eq!(
+            won as f64,
+            (filter.statistics().fill_ratio * (512 * lines) as f64).round()
+        );
     }
 }

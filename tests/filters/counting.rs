@@ -1,8 +1,8 @@
 //! The counting filter against a multiset, its rates against the model, and its contract with real
 //! threads.
 
-use lanebloom::SipHash13;
 use lanebloom::counting::{Builder, CountingBloom};
+use lanebloom::{Hashed, SipHash13};
 use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, assert_prints, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -104,7 +104,7 @@ proptest! {
                     let new: Vec<bool> = keys.iter().map(|key| single.insert(key)).collect();
                     let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
                     let mut flags = vec![false; keys.len()];
-                    let count = filter.insert_hashes_flagged(&hashes, &mut flags);
+                    let count = filter.insert_batch_into(Hashed::slice(&hashes), &mut flags);
                     prop_assert_eq!(count, new.iter().filter(|&&new| new).count());
                     prop_assert_eq!(flags, new);
                     keys.into_iter().for_each(|key| set.insert(key));
@@ -122,7 +122,7 @@ proptest! {
                     let removed: Vec<bool> = keys.iter().map(|key| single.remove(key)).collect();
                     let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
                     let mut flags = vec![false; keys.len()];
-                    let count = filter.remove_hashes_flagged(&hashes, &mut flags);
+                    let count = filter.remove_batch_into(Hashed::slice(&hashes), &mut flags);
                     prop_assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
                     prop_assert_eq!(flags, removed);
                 }
@@ -145,7 +145,7 @@ proptest! {
             if filter.stuck_counters() == 0 {
                 prop_assert!(filter == set.filter(build));
                 let len = set.0.values().sum::<usize>();
-                prop_assert!(filter.estimated_len().abs_diff(len) <= 3 + len / 10);
+                prop_assert!(filter.statistics().len.abs_diff(len) <= 3 + len / 10);
             }
         }
     }
@@ -167,13 +167,13 @@ fn a_key_that_is_stuck_stays_and_others_come_and_go() {
             );
         }
         let stuck = filter.stuck_counters();
-        assert!((filter.bits_per_line() / 2..=filter.bits_per_line()).contains(&stuck));
+        assert!((filter.layout().bits_per_line / 2..=filter.layout().bits_per_line).contains(&stuck));
         assert!((0..100).all(|_| filter.remove("stuck") && filter.contains("stuck") && filter.contains("other")));
         assert!(filter.remove("other"));
         assert_eq!(filter.stuck_counters(), stuck);
         assert!((0..100).all(|_| filter.contains("stuck")));
         // Nothing else is left.
-        assert_eq!(filter.fill_ratio() * 128.0, stuck as f64);
+        assert_eq!(filter.statistics().fill_ratio * 128.0, stuck as f64);
         let copy = filter.clone();
         assert_eq!(filter.union_from(&copy), Ok(false));
         assert_eq!(filter.insert_batch(&["stuck"; 100]), 0);
@@ -187,7 +187,7 @@ fn a_key_that_is_stuck_stays_and_others_come_and_go() {
         both.insert_batch(&["stuck", "other"]);
         one.insert("stuck");
         other.insert("other");
-        both.fill_ratio() < one.fill_ratio() + other.fill_ratio()
+        both.statistics().fill_ratio < one.statistics().fill_ratio + other.statistics().fill_ratio
     }
 }
 
@@ -227,7 +227,7 @@ fn what_does_not_fit_is_an_error() {
     other.insert("a");
     let error = filter.union_from(&other).unwrap_err();
     assert!(error.to_string().starts_with("the other filter's hasher differs"));
-    assert!(!filter.contains_hash(other.hash("a")) && filter != other);
+    assert!(!filter.contains(&Hashed(other.hash("a"))) && filter != other);
     // Empty, and of the same size.
     let of_words = |words| builder().memory_budget(640).words_per_key(words).build().unwrap();
     assert!(of_words(1) != of_words(2) && of_words(2) == of_words(2));
@@ -260,12 +260,12 @@ fn bits_per_key_are_those_of_the_documentation() {
         }
         .build()
         .unwrap();
-        assert_eq!(filter.words_per_key(), chosen, "{rate}");
+        assert_eq!(filter.layout().words_per_key, chosen, "{rate}");
         // From an independent implementation of the model, in Python.
         assert!(
-            (filter.bits_per_key() / bits - 1.0).abs() < 0.003,
+            (filter.statistics().bits_per_key / bits - 1.0).abs() < 0.003,
             "{rate}: {}",
-            filter.bits_per_key()
+            filter.statistics().bits_per_key
         );
     }
 }
@@ -313,31 +313,31 @@ fn nothing_of_ones_own_is_ever_missing_while_all_counters_are_shared() {
             let mut there: Vec<u64> = Vec::new();
             for i in 0..STRESS_KEYS as u64 / 8 {
                 if there.len() < 100 {
-                    filter.insert_hash(key(i));
+                    filter.insert(&Hashed(key(i)));
                     there.push(key(i));
                 }
                 if number(i) & 1 == 0 {
                     let gone = there.swap_remove(number(i ^ 77) as usize % there.len());
                     assert!(
-                        filter.remove_hash(gone),
+                        filter.remove(&Hashed(gone)),
                         "what was inserted was not there to be removed"
                     );
                 }
                 if !there.is_empty() {
                     let own = there[number(i ^ 99) as usize % there.len()];
-                    assert!(filter.contains_hash(own), "what was inserted was missing");
+                    assert!(filter.contains(&Hashed(own)), "what was inserted was missing");
                 }
                 if i % 64 == 0 {
                     let mut found = vec![false; there.len()];
-                    filter.contains_hashes(&there, &mut found);
+                    filter.contains_batch(Hashed::slice(&there), &mut found);
                     assert!(found.iter().all(|&found| found), "of a batch something was missing");
                 }
                 if i % 512 == 0 {
-                    assert_eq!(filter.remove_hashes(&there), there.len());
-                    filter.insert_hashes(&there);
+                    assert_eq!(filter.remove_batch(Hashed::slice(&there)), there.len());
+                    filter.insert_batch(Hashed::slice(&there));
                 }
             }
-            assert_eq!(filter.remove_hashes(&there), there.len());
+            assert_eq!(filter.remove_batch(Hashed::slice(&there)), there.len());
         });
         assert_eq!(filter.stuck_counters(), 0, "so many keys do not get there");
         assert!(filter == builder.build().unwrap(), "counters were left");
@@ -357,17 +357,17 @@ fn of_racing_removers_exactly_one_wins_each_key() {
             .words_per_key(words)
             .build()
             .unwrap();
-        let keys = keys.min((filter.blocks() / 100) as u64);
-        filter.insert_hashes(&Vec::from_iter((0..keys).map(number)));
+        let keys = keys.min((filter.layout().blocks / 100) as u64);
+        filter.insert_batch(Hashed::slice(&Vec::from_iter((0..keys).map(number))));
         let won = std::sync::atomic::AtomicUsize::new(0);
         together(THREADS, |thread| {
             let removed = (0..keys)
-                .filter(|i| filter.remove_hash(number((i + thread as u64 * 13) % keys)))
+                .filter(|i| filter.remove(&Hashed(number((i + thread as u64 * 13) % keys))))
                 .count();
             won.fetch_add(removed, std::sync::atomic::Ordering::Relaxed);
         });
         assert_eq!(won.into_inner() as u64, keys);
-        assert_eq!(filter.fill_ratio(), 0.0);
+        assert_eq!(filter.statistics().fill_ratio, 0.0);
     }
 }
 
@@ -379,19 +379,19 @@ fn unions_and_copies_beside_changes_hold_what_stays() {
         let build = || builder().expected_keys(4000).words_per_key(words).build().unwrap();
         let (all, part) = (build(), build());
         let stay = Vec::from_iter((0..1000).map(|i| number(1 << 40 | i)));
-        all.insert_hashes(&stay[..500]);
-        part.insert_hashes(&stay[500..]);
+        all.insert_batch(Hashed::slice(&stay[..500]));
+        part.insert_batch(Hashed::slice(&stay[500..]));
         let all_found = |filter: &CountingBloom, hashes: &[u64]| {
             let mut found = vec![false; hashes.len()];
-            filter.contains_hashes(hashes, &mut found);
+            filter.contains_batch(Hashed::slice(hashes), &mut found);
             assert!(found.iter().all(|&found| found));
         };
         together(THREADS, |thread| match thread {
             0 | 1 => {
                 let filter = if thread == 0 { &all } else { &part };
                 for i in 0..STRESS_KEYS as u64 / 2 {
-                    filter.insert_hash(number((thread as u64) << 32 | i));
-                    assert!(filter.remove_hash(number((thread as u64) << 32 | i)));
+                    filter.insert(&Hashed(number((thread as u64) << 32 | i)));
+                    assert!(filter.remove(&Hashed(number((thread as u64) << 32 | i))));
                 }
             }
             2 => {
@@ -409,7 +409,7 @@ fn unions_and_copies_beside_changes_hold_what_stays() {
         });
         all_found(&all, &stay);
         // Nothing of what came and went.
-        assert!(part.estimated_len().abs_diff(500) < 10);
+        assert!(part.statistics().len.abs_diff(500) < 10);
     }
 }
 
@@ -426,7 +426,7 @@ fn slices(keys: Range<u64>) -> impl Iterator<Item = Vec<u64>> {
 
 fn insert(filter: &CountingBloom, keys: Range<u64>) {
     for hashes in slices(keys) {
-        filter.insert_hashes(&hashes);
+        filter.insert_batch(Hashed::slice(&hashes));
     }
 }
 
@@ -448,18 +448,21 @@ fn measure(rate: f64, words: usize, n: u64, queries: u64) {
     };
     insert(&filter, 0..n);
     for hashes in slices(0..n / 2) {
-        assert_eq!(filter.remove_hashes(&hashes), hashes.len());
+        assert_eq!(filter.remove_batch(Hashed::slice(&hashes)), hashes.len());
     }
     insert(&filter, n..n + n / 2);
-    assert!(filter.estimated_len().abs_diff(n as usize) <= 1 + (0.8 * (n as f64).sqrt()) as usize);
+    assert!(filter.statistics().len.abs_diff(n as usize) <= 1 + (0.8 * (n as f64).sqrt()) as usize);
     let measured = hit_rate(&filter, queries as usize);
-    let (queries, exact) = (queries as f64, filter.current_false_positive_rate());
+    let (queries, exact) = (queries as f64, filter.statistics().false_positive_rate);
     let model = filter.false_positive_rate_at(n as usize);
     let spread = SPREADS[RATES.iter().position(|&known| known == rate).unwrap()];
-    let luck = (rate * spread).powi(2) / filter.blocks() as f64;
+    let luck = (rate * spread).powi(2) / filter.layout().blocks as f64;
     let sigma = (rate / queries + luck).sqrt();
     let what = format!("{n} keys at {rate:e}, {words} words: measured {measured:e}, exact {exact:e}, model {model:e}");
-    assert!(model <= rate && model > 0.99 * rate || filter.blocks() < 1000, "{what}");
+    assert!(
+        model <= rate && model > 0.99 * rate || filter.layout().blocks < 1000,
+        "{what}"
+    );
     assert!(
         measured <= rate + 4.0 * sigma + 1.0 / queries,
         "{what}, sigma {sigma:e}"
@@ -480,7 +483,7 @@ fn measure(rate: f64, words: usize, n: u64, queries: u64) {
     if std::env::var_os("SHOW_RATES").is_some() {
         println!(
             "{what}, {:.2} bits per key, off by {:.1} of luck",
-            filter.bits_per_key(),
+            filter.statistics().bits_per_key,
             (exact - model).abs() / luck.sqrt()
         );
     }

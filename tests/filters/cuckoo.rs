@@ -2,6 +2,7 @@
 //! threads near its highest load.
 
 use crate::{Step, measure_slots, steps};
+use lanebloom::Hashed;
 use lanebloom::cuckoo::{Builder, CuckooFilter};
 use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hash_of_fingerprint_product, number, together};
 use proptest::prelude::*;
@@ -33,8 +34,8 @@ impl Classes {
         for first in all_hashes() {
             if !classes.contains_key(&first) {
                 filter.clear();
-                filter.insert_hash(first).unwrap();
-                for hash in all_hashes().filter(|&hash| filter.contains_hash(hash)) {
+                filter.insert(&Hashed(first)).unwrap();
+                for hash in all_hashes().filter(|&hash| filter.contains(&Hashed(hash))) {
                     classes.entry(hash).or_insert(first);
                 }
             }
@@ -90,7 +91,7 @@ proptest! {
         for step in steps {
             let before: usize = model.values().sum();
             match step {
-                Step::Insert(hash) => match filter.insert_hash(hash) {
+                Step::Insert(hash) => match filter.insert(&Hashed(hash)) {
                     Ok(()) => *model.entry(classes.0[&hash]).or_default() += 1,
                     Err(error) => {
                         let copies = model.get(&classes.0[&hash]).copied().unwrap_or(0);
@@ -101,18 +102,18 @@ proptest! {
                 },
                 Step::Remove(hash) => {
                     let count = model.entry(classes.0[&hash]).or_default();
-                    prop_assert_eq!(filter.remove_hash(hash), *count > 0);
+                    prop_assert_eq!(filter.remove(&Hashed(hash)), *count > 0);
                     *count = count.saturating_sub(1);
                 }
                 Step::InsertBatch(hashes) => {
-                    let inserted = filter.insert_hashes(&hashes).map_or_else(|error| error.inserted(), |()| hashes.len());
+                    let inserted = filter.insert_batch(Hashed::slice(&hashes)).map_or_else(|error| error.inserted(), |()| hashes.len());
                     for hash in &hashes[..inserted] {
                         *model.entry(classes.0[hash]).or_default() += 1;
                     }
                 }
                 Step::RemoveBatch(hashes) => {
                     let mut removed = vec![false; hashes.len()];
-                    let sum = filter.remove_hashes_flagged(&hashes, &mut removed);
+                    let sum = filter.remove_batch_into(Hashed::slice(&hashes), &mut removed);
                     for (hash, removed) in hashes.iter().zip(&removed) {
                         let count = model.entry(classes.0[hash]).or_default();
                         prop_assert_eq!(*removed, *count > 0);
@@ -125,8 +126,8 @@ proptest! {
             prop_assert_eq!(filter.len(), model.values().sum::<usize>());
             for hash in all_hashes() {
                 let count = model.get(&classes.0[&hash]).copied().unwrap_or(0);
-                prop_assert_eq!(filter.count_hash(hash), count);
-                prop_assert_eq!(filter.contains_hash(hash), count > 0);
+                prop_assert_eq!(filter.count(&Hashed(hash)), count);
+                prop_assert_eq!(filter.contains(&Hashed(hash)), count > 0);
             }
         }
     }
@@ -152,12 +153,12 @@ fn the_expected_keys_fit() {
                 let filter = filter(keys, fingerprint_bits);
                 let hashes: Vec<u64> = (0..keys as u64).map(|key| number(i << 32 | key)).collect();
                 assert_eq!(
-                    filter.insert_hashes(&hashes),
+                    filter.insert_batch(Hashed::slice(&hashes)),
                     Ok(()),
                     "{keys} keys of {fingerprint_bits} bits, filter {i}"
                 );
                 assert_eq!(filter.len(), keys);
-                assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+                assert!(hashes.iter().all(|&hash| filter.contains(&Hashed(hash))));
             }
         }
     }
@@ -174,11 +175,11 @@ fn a_filter_is_not_full_below_the_documented_load() {
         for refused in 0..20 {
             inserted += all
                 .by_ref()
-                .take_while(|&hash| filter.insert_hash(hash).is_ok())
+                .take_while(|&hash| filter.insert(&Hashed(hash)).is_ok())
                 .count();
-            assert!(refused > 0 || filter.fill_ratio() > least, "{filter:?}");
+            assert!(refused > 0 || filter.statistics().fill_ratio > least, "{filter:?}");
         }
-        assert!(filter.len() == inserted && filter.fill_ratio() < 1.0);
+        assert!(filter.len() == inserted && filter.statistics().fill_ratio < 1.0);
     }
 }
 
@@ -212,13 +213,17 @@ fn rates_and_loads_at_full_size() {
         (21, 23.0, 2.7e-6, 0.95),
     ] {
         let filter = filter(20_000_000, fingerprint_bits);
-        assert!(filter.bits_per_key() <= bits_per_key, "{}", filter.bits_per_key());
+        assert!(
+            filter.statistics().bits_per_key <= bits_per_key,
+            "{}",
+            filter.statistics().bits_per_key
+        );
         assert!(filter.false_positive_rate_at(20_000_000) <= rate);
         let full = filter.insert_all(0..u64::MAX).unwrap_err();
         assert!(
-            full.is_full() && filter.fill_ratio() > load,
+            full.is_full() && filter.statistics().fill_ratio > load,
             "{fingerprint_bits} bits: full at {}",
-            filter.fill_ratio()
+            filter.statistics().fill_ratio
         );
     }
 }
@@ -232,14 +237,14 @@ fn a_fingerprint_that_is_moved_all_the_time_is_never_unseen() {
     for fingerprint_bits in FINGERPRINT_BITS {
         let filter = builder(fingerprint_bits).memory_budget(128).build().unwrap();
         let stay: Vec<u64> = (0..filter.slots() as u64 / 2).map(number).collect();
-        filter.insert_hashes(&stay).unwrap();
+        filter.insert_batch(Hashed::slice(&stay)).unwrap();
         let done = AtomicBool::new(false);
         let looked = AtomicUsize::new(0);
         together(THREADS, |thread| {
             if thread >= 2 {
                 while !done.load(Ordering::Relaxed) {
-                    assert!(stay.iter().all(|&hash| filter.contains_hash(hash)));
-                    assert!(stay.iter().all(|&hash| filter.count_hash(hash) > 0));
+                    assert!(stay.iter().all(|&hash| filter.contains(&Hashed(hash))));
+                    assert!(stay.iter().all(|&hash| filter.count(&Hashed(hash)) > 0));
                     looked.fetch_add(1, Ordering::Relaxed);
                 }
                 return;
@@ -252,9 +257,9 @@ fn a_fingerprint_that_is_moved_all_the_time_is_never_unseen() {
                 let keys = (0..).map(|i| number(1 << 40 | (thread as u64) << 32 | ((round + i) % 1000)));
                 let inserted: Vec<u64> = keys
                     .take(40)
-                    .take_while(|&hash| filter.insert_hash(hash).is_ok())
+                    .take_while(|&hash| filter.insert(&Hashed(hash)).is_ok())
                     .collect();
-                assert!(inserted.iter().all(|&hash| filter.remove_hash(hash)));
+                assert!(inserted.iter().all(|&hash| filter.remove(&Hashed(hash))));
             }
         });
         assert!(looked.load(Ordering::Relaxed) > 0);
@@ -271,22 +276,22 @@ fn a_removal_is_a_claim() {
     let mut numbers = (0..).map(number);
     let keys: Vec<u64> = numbers
         .by_ref()
-        .filter(|&hash| !filter.contains_hash(hash))
+        .filter(|&hash| !filter.contains(&Hashed(hash)))
         .take(STRESS_KEYS)
-        .inspect(|&hash| filter.insert_hash(hash).unwrap())
+        .inspect(|&hash| filter.insert(&Hashed(hash)).unwrap())
         .collect();
     // And none of them is one of those.
     let others: Vec<u64> = numbers
-        .filter(|&hash| !filter.contains_hash(hash))
+        .filter(|&hash| !filter.contains(&Hashed(hash)))
         .take(STRESS_KEYS)
         .collect();
     let claims: usize = together(THREADS, |thread| {
         let mut claims = 0;
         for (i, (&key, &other)) in keys.iter().zip(&others).enumerate() {
-            claims += usize::from(filter.remove_hash(key));
+            claims += usize::from(filter.remove(&Hashed(key)));
             if i % THREADS == thread {
                 // Keeps the filter nearly full.
-                filter.insert_hash(other).unwrap();
+                filter.insert(&Hashed(other)).unwrap();
             }
         }
         claims
@@ -294,7 +299,7 @@ fn a_removal_is_a_claim() {
     .into_iter()
     .sum();
     assert_eq!(claims, STRESS_KEYS);
-    assert!(others.iter().all(|&hash| filter.contains_hash(hash)));
+    assert!(others.iter().all(|&hash| filter.contains(&Hashed(hash))));
     assert_eq!(filter.len(), STRESS_KEYS);
 }
 
@@ -304,22 +309,22 @@ fn a_removal_is_a_claim() {
 fn copies_of_a_live_filter_hold_what_came_before() {
     let filter = filter(STRESS_KEYS / 4, 12);
     let stay = STRESS_KEYS / 4 * 95 / 100;
-    (0..stay).for_each(|i| filter.insert_hash(number(i as u64)).unwrap());
+    (0..stay).for_each(|i| filter.insert(&Hashed(number(i as u64))).unwrap());
     let done = AtomicBool::new(false);
     together(THREADS, |thread| {
         if thread == 0 {
             let _end = SetAtEnd(&done);
             for _ in 0..10 {
                 let copy = filter.clone();
-                assert!((0..stay).all(|i| copy.contains_hash(number(i as u64))));
+                assert!((0..stay).all(|i| copy.contains(&Hashed(number(i as u64)))));
             }
             return;
         }
         let mut i = 0;
         while !done.load(Ordering::Relaxed) {
             let hash = number((thread << 40 | i) as u64);
-            if filter.insert_hash(hash).is_ok() {
-                assert!(filter.remove_hash(hash));
+            if filter.insert(&Hashed(hash)).is_ok() {
+                assert!(filter.remove(&Hashed(hash)));
             }
             i += 1;
         }
@@ -331,18 +336,18 @@ fn copies_of_a_live_filter_hold_what_came_before() {
 /// not help: it finds the same false positive. The same holds for the other filters that delete.
 #[test]
 fn a_lookup_before_it_makes_no_removal_safe() {
-    use lanebloom::traits::{Engine, Insert, Remove};
+    use lanebloom::internal::traits::{Engine, Insert, Remove};
     use lanebloom::{CountingBloom, DLeftFilter, Filter};
 
     fn lost<E: Engine + Insert + Remove>(filter: &Filter<E>) -> usize {
         const KEYS: u64 = 10_000;
-        filter.insert_all(0..KEYS).unwrap();
+        filter.try_insert_all(0..KEYS).unwrap();
         for absent in KEYS..2 * KEYS {
-            if filter.contains(&absent) {
-                filter.remove(&absent);
+            if filter.look_up(&absent) {
+                filter.take(&absent);
             }
         }
-        (0..KEYS).filter(|key| !filter.contains(key)).count()
+        (0..KEYS).filter(|key| !filter.look_up(key)).count()
     }
     let lost = [
         lost(&CuckooFilter::with_capacity(10_000, 0.01).unwrap()),

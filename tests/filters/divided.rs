@@ -3,10 +3,10 @@
 //! (`docs/HASHES.md`, "Divided keys", has a table.)
 
 use super::rated;
-use lanebloom::traits::{Engine, Insert, Planned};
+use lanebloom::internal::traits::{Engine, Insert, Planned};
 use lanebloom::{
-    Builder, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, FilterBank, Prehashed, ScalableBloom,
-    TombstoneBloom, WindowedBloom,
+    Builder, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, FilterBank, Hashed, Prehashed,
+    ScalableBloom, TombstoneBloom, WindowedBloom,
 };
 use lanebloom_tests::number;
 
@@ -111,7 +111,7 @@ fn check<L: Fn(&[u64]) -> Vec<bool>>(
 fn lookup<E: Engine, S>(filter: Filter<E, S>) -> impl Fn(&[u64]) -> Vec<bool> {
     move |hashes| {
         let mut found = vec![false; hashes.len()];
-        filter.contains_hashes(hashes, &mut found);
+        filter.look_up_batch(Hashed::slice(hashes), &mut found);
         found
     }
 }
@@ -121,7 +121,7 @@ fn check_type<E: Planned + Insert>(what: &str, families: &[Family], rates: &[f64
     for &rate in rates {
         check(what, families, rate, most, |keys| {
             let filter = rated(builder.clone(), keys.len(), rate);
-            filter.insert_hashes(keys).unwrap();
+            filter.try_insert_batch(Hashed::slice(keys)).unwrap();
             let planned = filter.false_positive_rate();
             (lookup(filter), planned)
         });
@@ -160,7 +160,7 @@ fn check_all(families: &[Family], most: f64, words: &[usize]) {
         check("Scalable", families, rate, most, |keys| {
             let builder = ScalableBloom::builder().expected_keys(keys.len() / 20);
             let filter = builder.false_positive_rate(rate).build().unwrap();
-            filter.insert_hashes(keys).unwrap();
+            filter.insert_batch(Hashed::slice(keys)).unwrap();
             assert!(filter.layers().len() > 2, "{} layers", filter.layers().len());
             (lookup(filter), rate)
         });
@@ -168,7 +168,7 @@ fn check_all(families: &[Family], most: f64, words: &[usize]) {
             let builder = WindowedBloom::builder().expected_keys(keys.len());
             let filter = builder.false_positive_rate(rate).build().unwrap();
             for part in keys.chunks(keys.len().div_ceil(3)) {
-                filter.insert_hashes(part);
+                filter.insert_batch(Hashed::slice(part));
                 filter.rotate();
             }
             (lookup(filter), rate)
@@ -177,9 +177,9 @@ fn check_all(families: &[Family], most: f64, words: &[usize]) {
             let builder = ConcurrentBloom::builder().expected_keys(keys.len());
             let builder = builder.false_positive_rate(rate).hasher(Prehashed);
             let bank = FilterBank::new(64, &builder).unwrap();
-            bank.insert_hashes(7, keys).unwrap();
+            bank.insert_batch(7, Hashed::slice(keys)).unwrap();
             let planned = bank.false_positive_rate();
-            let lookup = move |hashes: &[u64]| hashes.iter().map(|&hash| bank.contains_hash(7, hash)).collect();
+            let lookup = move |hashes: &[u64]| hashes.iter().map(|&hash| bank.contains(7, &Hashed(hash))).collect();
             (lookup, planned)
         });
     }
@@ -189,7 +189,7 @@ fn check_all(families: &[Family], most: f64, words: &[usize]) {
 fn check_buckets<E: Planned + Insert>(what: &str, families: &[Family], most: f64, builder: &Builder<E>) {
     check(what, families, 1e-3, most, |keys| {
         let filter = builder.clone().expected_keys(keys.len()).build().unwrap();
-        filter.insert_hashes(keys).unwrap();
+        filter.try_insert_batch(Hashed::slice(keys)).unwrap();
         let planned = filter.false_positive_rate_at(keys.len());
         (lookup(filter), planned)
     });

@@ -2,7 +2,7 @@
 //! real threads that share its cells.
 
 use crate::{Step, measure_slots, steps};
-use lanebloom::DLeftFilter;
+use lanebloom::{DLeftFilter, Hashed};
 use lanebloom_tests::{STRESS_KEYS, fingerprint_product, hash_of_fingerprint_product, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -68,18 +68,18 @@ proptest! {
         for step in steps {
             match step {
                 Step::Insert(hash) => {
-                    let result = filter.insert_hash(hash).map_err(|error| error.is_full());
+                    let result = filter.insert(&Hashed(hash)).map_err(|error| error.is_full());
                     prop_assert_eq!(result, model.insert(hash));
                 }
-                Step::Remove(hash) => prop_assert_eq!(filter.remove_hash(hash), model.remove(hash)),
+                Step::Remove(hash) => prop_assert_eq!(filter.remove(&Hashed(hash)), model.remove(hash)),
                 Step::InsertBatch(hashes) => {
                     let expected = hashes.iter().map(|&hash| model.insert(hash)).take_while(Result::is_ok).count();
-                    let inserted = filter.insert_hashes(&hashes).map_or_else(|error| error.inserted(), |()| hashes.len());
+                    let inserted = filter.insert_batch(Hashed::slice(&hashes)).map_or_else(|error| error.inserted(), |()| hashes.len());
                     prop_assert_eq!(inserted, expected);
                 }
                 Step::RemoveBatch(hashes) => {
                     let mut removed = vec![false; hashes.len()];
-                    let sum = filter.remove_hashes_flagged(&hashes, &mut removed);
+                    let sum = filter.remove_batch_into(Hashed::slice(&hashes), &mut removed);
                     let expected: Vec<bool> = hashes.iter().map(|&hash| model.remove(hash)).collect();
                     prop_assert_eq!(sum, expected.iter().filter(|&&removed| removed).count());
                     prop_assert_eq!(removed, expected);
@@ -87,11 +87,11 @@ proptest! {
                 Step::Clone => filter = filter.clone(),
             }
             prop_assert_eq!(filter.len(), model.0.values().sum::<usize>());
-            prop_assert_eq!(filter.fill_ratio(), model.0.len() as f64 / 32.0);
+            prop_assert_eq!(filter.statistics().fill_ratio, model.0.len() as f64 / 32.0);
             prop_assert_eq!(filter.is_empty(), model.0.is_empty());
             for hash in (0..25).chain(0x3fff - 25..0x4000).map(|remainder| hash_of_remainder(remainder, 9)) {
-                prop_assert_eq!(filter.count_hash(hash), model.count(hash));
-                prop_assert_eq!(filter.contains_hash(hash), model.count(hash) > 0);
+                prop_assert_eq!(filter.count(&Hashed(hash)), model.count(hash));
+                prop_assert_eq!(filter.contains(&Hashed(hash)), model.count(hash) > 0);
             }
         }
     }
@@ -106,19 +106,19 @@ fn the_expected_keys_fit() {
             let filter = filter(keys);
             let key = |key: usize| number(i << 40 | key as u64);
             for at in 0..keys {
-                filter.insert_hash(key(at)).unwrap();
+                filter.insert(&Hashed(key(at))).unwrap();
             }
             // Eight times as many have come and gone.
             for at in keys..9 * keys {
-                assert!(filter.remove_hash(key(at - keys)));
+                assert!(filter.remove(&Hashed(key(at - keys))));
                 assert_eq!(
-                    filter.insert_hash(key(at)),
+                    filter.insert(&Hashed(key(at))),
                     Ok(()),
                     "{keys} keys, filter {i}, the {at}th"
                 );
             }
             assert_eq!(filter.len(), keys);
-            assert!((8 * keys..9 * keys).all(|at| filter.contains_hash(key(at))));
+            assert!((8 * keys..9 * keys).all(|at| filter.contains(&Hashed(key(at)))));
         }
     }
 }
@@ -127,7 +127,7 @@ fn the_expected_keys_fit() {
 fn a_filter_is_not_full_below_the_documented_load() {
     let filter = filter(if cfg!(debug_assertions) { 20_000 } else { 1_000_000 });
     let full = filter.insert_all(0..u64::MAX).unwrap_err();
-    assert!(full.is_full() && filter.fill_ratio() > 0.88, "{filter:?}");
+    assert!(full.is_full() && filter.statistics().fill_ratio > 0.88, "{filter:?}");
 }
 
 #[test]
@@ -144,12 +144,12 @@ fn the_rate_is_the_models() {
 fn rates_and_loads_at_full_size() {
     measure_slots(DLeftFilter::builder(), 20_000_000, 50_000_000, None);
     let filter = filter(20_000_000);
-    assert!(filter.bits_per_key() < 20.1);
+    assert!(filter.statistics().bits_per_key < 20.1);
     let full = filter.insert_all(0..u64::MAX).unwrap_err();
     assert!(
-        full.is_full() && filter.fill_ratio() > 0.87,
+        full.is_full() && filter.statistics().fill_ratio > 0.87,
         "full at {}",
-        filter.fill_ratio()
+        filter.statistics().fill_ratio
     );
 }
 
@@ -165,28 +165,28 @@ fn threads_that_insert_the_same_keys_share_their_cells() {
     let scratch = self::filter(STRESS_KEYS);
     let numbers = (0..).map(number);
     let keys: Vec<u64> = numbers
-        .filter(|&hash| !scratch.contains_hash(hash))
+        .filter(|&hash| !scratch.contains(&Hashed(hash)))
         .take(STRESS_KEYS)
-        .inspect(|&hash| scratch.insert_hash(hash).unwrap())
+        .inspect(|&hash| scratch.insert(&Hashed(hash)).unwrap())
         .collect();
     let sums: Vec<usize> = together(THREADS, |thread| {
         if thread < 3 {
-            keys.iter().for_each(|&hash| filter.insert_hash(hash).unwrap());
+            keys.iter().for_each(|&hash| filter.insert(&Hashed(hash)).unwrap());
             return 0;
         }
         // The present part of the newest keys, while they come.
-        keys.iter().filter(|&&hash| filter.contains_hash(hash)).count()
+        keys.iter().filter(|&&hash| filter.contains(&Hashed(hash))).count()
     });
     assert_eq!(sums.iter().take(3).sum::<usize>(), 0);
     assert_eq!(filter.len(), 3 * STRESS_KEYS);
     assert_eq!(
-        filter.fill_ratio(),
+        filter.statistics().fill_ratio,
         STRESS_KEYS as f64 / filter.slots() as f64,
         "a key has two cells"
     );
     // Four threads race for three copies of each.
     let claims: usize = together(THREADS, |_| {
-        keys.iter().filter(|&&hash| filter.remove_hash(hash)).count()
+        keys.iter().filter(|&&hash| filter.remove(&Hashed(hash))).count()
     })
     .into_iter()
     .sum();

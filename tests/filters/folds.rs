@@ -21,24 +21,27 @@ macro_rules! folds {
                         built.insert(key);
                     }
                 }
-                folded.fold(factor).unwrap();
+                folded.exclusive().fold(factor).unwrap();
                 assert!(folded == built, "{factor} to {small}");
-                assert_eq!((folded.blocks(), folded.memory_bytes()), (small, 64 * small));
+                assert_eq!((folded.layout().blocks, folded.memory_bytes()), (small, 64 * small));
                 assert_eq!(folded.false_positive_rate_at(77), built.false_positive_rate_at(77));
                 assert_eq!(
-                    folded.current_false_positive_rate(),
-                    built.current_false_positive_rate()
+                    folded.statistics().false_positive_rate,
+                    built.statistics().false_positive_rate
                 );
-                assert!(folded.to_bytes() == built.to_bytes(), "{factor} to {small}");
+                assert!(
+                    folded.snapshot().to_vec() == built.snapshot().to_vec(),
+                    "{factor} to {small}"
+                );
                 assert!(keys.iter().all(|key| folded.contains(key)));
                 for isa in instruction_sets() {
                     let mut folded = $sized(small * factor).with_isa(isa);
                     folded.insert_all(&keys);
-                    folded.fold(factor).unwrap();
+                    folded.exclusive().fold(factor).unwrap();
                     lookups_agree(&folded, &[&keys[..], &numbers(99, 200)].concat(), 1);
                     folded.insert_all(numbers(98, 100));
                     built.insert_all(numbers(98, 100));
-                    assert_eq!(folded.fill_ratio(), built.fill_ratio());
+                    assert_eq!(folded.statistics().fill_ratio, built.statistics().fill_ratio);
                 }
             }
         }
@@ -62,11 +65,11 @@ fn keys_can_be_removed_after_a_fold() {
     filter.insert_all(&stay);
     let kept = filter.clone();
     filter.insert_all(&go);
-    filter.fold(8).unwrap();
+    filter.exclusive().fold(8).unwrap();
     assert!(go.iter().all(|key| filter.remove(key)));
     assert!(stay.iter().all(|key| filter.contains(key)));
     let mut kept = kept;
-    kept.fold(8).unwrap();
+    kept.exclusive().fold(8).unwrap();
     assert!(filter == kept);
 }
 
@@ -80,16 +83,16 @@ fn a_fold_keeps_the_promised_rate() {
         let mut filter = builder.build().unwrap();
         let (keys, promised) = (filter.expected_keys(), filter.false_positive_rate());
         for halved in 1..=3 {
-            filter.fold(2).unwrap();
+            filter.exclusive().fold(2).unwrap();
             assert_eq!(filter.expected_keys(), keys >> halved);
             assert!((0.97 * promised..=promised).contains(&filter.false_positive_rate()));
         }
         // With the expected keys of the larger filter.
         filter.insert_all(numbers(1, keys));
-        assert!(filter.is_overfull());
+        assert!(filter.statistics().is_overfull);
     }
     let mut one = ConcurrentBloom::builder().expected_keys(1).build().unwrap();
-    one.fold(1).unwrap();
+    one.exclusive().fold(1).unwrap();
     assert_eq!(one.expected_keys(), 1);
 }
 
@@ -98,7 +101,7 @@ fn a_fold_by_no_divisor_is_refused() {
     let refused = |mut filter: ConcurrentBloom, factor| {
         filter.insert("a");
         let before = filter.clone();
-        let error = filter.fold(factor).unwrap_err();
+        let error = filter.exclusive().fold(factor).unwrap_err();
         assert!(filter == before && !error.is_out_of_memory());
         error.to_string()
     };
@@ -125,10 +128,10 @@ macro_rules! folds_to_rate {
             let filter = $sized(blocks * $lines);
             filter.insert_all(numbers(5, keys));
             let mut folded = filter.clone();
-            let factor = folded.fold_to_rate(target).unwrap();
-            let rate = folded.current_false_positive_rate();
+            let factor = folded.exclusive().fold_to_rate(target).unwrap();
+            let rate = folded.statistics().false_positive_rate;
             let mut same = filter.clone();
-            same.fold(factor).unwrap();
+            same.exclusive().fold(factor).unwrap();
             assert!(factor > 1 && same == folded && rate <= target, "{factor}: {rate}");
             assert!(numbers(5, keys).iter().all(|key| folded.contains(key)));
             // The measured rate is within 4 standard deviations of the computed one.
@@ -139,27 +142,30 @@ macro_rules! folds_to_rate {
             let planned = folded.expected_keys();
             assert!(folded.false_positive_rate() <= target);
             assert!(folded.false_positive_rate_at(planned + 1) > target);
-            assert!(!folded.is_overfull());
+            assert!(!folded.statistics().is_overfull);
             // It was the largest factor.
             for larger in factor + 1..=blocks {
                 let mut more = filter.clone();
-                if more.fold(larger).is_ok() {
-                    assert!(more.current_false_positive_rate() > target, "{larger}, not {factor}");
+                if more.exclusive().fold(larger).is_ok() {
+                    assert!(more.statistics().false_positive_rate > target, "{larger}, not {factor}");
                 }
             }
-            assert_eq!(folded.fold_to_rate(target), Ok(1));
+            assert_eq!(folded.exclusive().fold_to_rate(target), Ok(1));
             let expected = filter.expected_keys();
             let mut full = filter.clone();
             full.insert_all(numbers(6, 2 * expected));
-            assert_eq!(full.fold_to_rate(0.01), Ok(1));
-            assert_eq!((full.expected_keys(), full.blocks()), (expected, blocks * $lines));
+            assert_eq!(full.exclusive().fold_to_rate(0.01), Ok(1));
+            assert_eq!(
+                (full.expected_keys(), full.layout().blocks),
+                (expected, blocks * $lines)
+            );
             // An empty filter has every rate.
             let mut empty = $sized(blocks * $lines);
-            assert_eq!(empty.fold_to_rate(1e-9), Ok(blocks));
-            assert!(empty.blocks() == $lines && empty.is_empty() && empty.expected_keys() >= 1);
+            assert_eq!(empty.exclusive().fold_to_rate(1e-9), Ok(blocks));
+            assert!(empty.layout().blocks == $lines && empty.is_empty() && empty.expected_keys() >= 1);
             for wrong in [0.0, 1.0, -1.0, f64::NAN] {
                 let before = full.clone();
-                let error: BuildError = full.fold_to_rate(wrong).unwrap_err();
+                let error: BuildError = full.exclusive().fold_to_rate(wrong).unwrap_err();
                 assert!(error.to_string().ends_with("is not between 0 and 1, both excluded"));
                 assert!(full == before);
             }
@@ -175,7 +181,7 @@ fn a_fold_to_a_rate_goes_as_far_as_the_rate_allows() {
     // So that both types have blocks for bits or counters of as many keys.
     folds_to_rate!(1, |blocks| {
         let mut filter = counting(blocks * 4, 4);
-        filter.fold(4).unwrap();
+        filter.exclusive().fold(4).unwrap();
         filter
     });
 }

@@ -3,8 +3,8 @@
 
 use super::numbers;
 use lanebloom::internal::instruction_sets;
-use lanebloom::{FastHash, Prehashed, StaticFilter, StaticView, fuse};
-use lanebloom_tests::{STRESS_KEYS, lookups_agree, number};
+use lanebloom::{Bitmap, FastHash, Hashed, Prehashed, StaticFilter, StaticView, fuse};
+use lanebloom_tests::{STRESS_KEYS, answers_agree, lookups_agree, number};
 
 fn builder(bits: usize, cells: usize) -> fuse::Builder<Prehashed> {
     let builder = StaticFilter::builder().hasher(Prehashed);
@@ -13,9 +13,9 @@ fn builder(bits: usize, cells: usize) -> fuse::Builder<Prehashed> {
 
 fn all_found(filter: &StaticFilter<Prehashed>, hashes: &[u64]) {
     let mut found = vec![false; hashes.len()];
-    filter.contains_hashes(hashes, &mut found);
+    filter.contains_batch(Hashed::slice(hashes), &mut found);
     assert!(found.iter().all(|&found| found));
-    assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+    assert!(hashes.iter().all(|&hash| filter.contains(&Hashed(hash))));
 }
 
 #[test]
@@ -23,26 +23,22 @@ fn every_key_is_found_in_filters_of_every_shape() {
     for (bits, cells) in (7..=32).flat_map(|bits| [(bits, 3), (bits, 4)]) {
         for keys in [0, 1, 2, 3, 7, 64, 65, 300, 2000] {
             let hashes = numbers((bits * 8 + cells) as u64, keys);
-            let filter = builder(bits, cells).build_from_hashes(&hashes).unwrap();
+            let filter = builder(bits, cells).build_from_batch(Hashed::slice(&hashes)).unwrap();
             all_found(&filter, &hashes);
             let shape = (
                 filter.fingerprint_bits(),
                 filter.cells_per_key(),
-                filter.estimated_len(),
+                filter.statistics().len,
             );
             assert_eq!(shape, (bits, cells, keys));
             let asked = [&hashes[..], &numbers(1, 200)].concat();
             for isa in instruction_sets() {
-                let filter = filter.clone().with_isa(isa);
-                let (mut found, mut bitmap) = (vec![false; asked.len()], vec![0; asked.len().div_ceil(64)]);
-                filter.contains_hashes(&asked, &mut found);
-                filter.contains_hashes_bitmap(&asked, &mut bitmap);
-                for (i, &hash) in asked.iter().enumerate() {
-                    let bit = bitmap[i / 64] >> (i % 64) & 1 == 1;
-                    assert_eq!((found[i], bit), (filter.contains_hash(hash), found[i]));
-                }
+                let filter = filter.as_filter().clone().with_isa(isa);
+                let asked = Hashed::slice(&asked);
+                let expected: Vec<bool> = asked.iter().map(|hash| filter.look_up(hash)).collect();
+                answers_agree(&expected, 1, |_, out| filter.look_up_batch(asked, out));
             }
-            let strangers = asked[keys..].iter().filter(|&&hash| filter.contains_hash(hash));
+            let strangers = asked[keys..].iter().filter(|&&hash| filter.contains(&Hashed(hash)));
             assert!(strangers.count() < 12, "{bits} {cells} {keys}");
         }
     }
@@ -60,7 +56,10 @@ fn builds_of_any_size_rarely_try_again() {
         for cells in [3, 4] {
             let retries = (0..sets).map(|set| {
                 let hashes = numbers(1 << 20 | set, keys);
-                builder(8, cells).build_from_hashes(&hashes).unwrap().retries()
+                builder(8, cells)
+                    .build_from_batch(Hashed::slice(&hashes))
+                    .unwrap()
+                    .retries()
             });
             let retries: usize = retries.sum();
             assert!(
@@ -77,7 +76,7 @@ fn each_size_up_to_some_hundred_has_a_filter() {
     for keys in 0..400 {
         let hashes = numbers(keys as u64, keys);
         for cells in [3, 4] {
-            let filter = builder(9, cells).build_from_hashes(&hashes).unwrap();
+            let filter = builder(9, cells).build_from_batch(Hashed::slice(&hashes)).unwrap();
             all_found(&filter, &hashes);
             retries += filter.retries();
         }
@@ -96,8 +95,8 @@ fn the_same_keys_make_the_same_bytes() {
     // Three shards.
     let keys = if cfg!(debug_assertions) { 100_000 } else { 3_000_000 };
     let hashes = numbers(2, keys);
-    let filter = builder(8, 3).build_from_hashes(&hashes).unwrap();
-    assert_eq!(filter.estimated_len(), keys);
+    let filter = builder(8, 3).build_from_batch(Hashed::slice(&hashes)).unwrap();
+    assert_eq!(filter.statistics().len, keys);
     let backwards: Vec<u64> = hashes.iter().rev().copied().collect();
     let copies: Vec<u64> = hashes.iter().chain(&hashes[keys / 2..]).copied().collect();
     // Most of them in one shard.
@@ -107,12 +106,12 @@ fn the_same_keys_make_the_same_bytes() {
         .chain(std::iter::repeat_n(hashes[7], 200_000))
         .collect();
     for others in [&backwards, &copies, &one] {
-        let other = builder(8, 3).build_from_hashes(others).unwrap();
-        assert!(other.to_bytes() == filter.to_bytes());
+        let other = builder(8, 3).build_from_batch(Hashed::slice(others)).unwrap();
+        assert!(other.snapshot().to_vec() == filter.snapshot().to_vec());
         #[cfg(feature = "rayon")]
         {
-            let other = builder(8, 3).par_build_from_hashes(others).unwrap();
-            assert!(other.to_bytes() == filter.to_bytes());
+            let other = builder(8, 3).par_build_from_batch(Hashed::slice(others)).unwrap();
+            assert!(other.snapshot().to_vec() == filter.snapshot().to_vec());
         }
     }
 }
@@ -122,27 +121,35 @@ fn shards_are_looked_up_as_one_filter() {
     let keys = 1_700_000;
     for (bits, cells) in [(8, 3), (13, 3), (16, 4), (32, 3)] {
         let hashes = numbers(3, keys);
-        let filter = builder(bits, cells).build_from_hashes(&hashes).unwrap();
+        let filter = builder(bits, cells).build_from_batch(Hashed::slice(&hashes)).unwrap();
         assert!(format!("{filter:?}").contains("shards: 2"));
         if bits == 8 {
             let copies = [&hashes[..], &hashes[keys / 3..]].concat();
-            assert!(builder(bits, cells).build_from_hashes(&copies).unwrap().to_bytes() == filter.to_bytes());
+            assert!(
+                builder(bits, cells)
+                    .build_from_batch(Hashed::slice(&copies))
+                    .unwrap()
+                    .snapshot()
+                    .to_vec()
+                    == filter.snapshot().to_vec()
+            );
         }
         all_found(&filter, &hashes);
         let asked: Vec<u64> = (0..4096)
             .map(|i| if i % 3 == 0 { hashes[i] } else { number(i as u64) })
             .collect();
-        let expected: Vec<bool> = asked.iter().map(|&hash| filter.contains_hash(hash)).collect();
+        let expected: Vec<bool> = asked.iter().map(|&hash| filter.contains(&Hashed(hash))).collect();
         for isa in instruction_sets() {
             let mut found = vec![false; asked.len()];
-            filter.clone().with_isa(isa).contains_hashes(&asked, &mut found);
+            let filter = filter.as_filter().clone().with_isa(isa);
+            filter.look_up_batch(Hashed::slice(&asked), &mut found);
             assert!(found == expected);
         }
         // Wherever the bytes begin.
-        let bytes = [&[0; 3][..], &filter.to_bytes()].concat();
+        let bytes = [&[0; 3][..], &filter.snapshot().to_vec()].concat();
         let (view, rest) = StaticView::from_bytes_with(&bytes[3..], Prehashed).unwrap();
         let mut found = vec![false; asked.len()];
-        view.contains_hashes(&asked, &mut found);
+        view.contains_batch(Hashed::slice(&asked), &mut found);
         assert!(found == expected && rest.is_empty());
     }
 }
@@ -152,11 +159,11 @@ fn the_rate_halves_with_every_bit() {
     let keys = STRESS_KEYS / 2;
     let hashes = numbers(4, keys);
     for (bits, cells) in (7..=16).flat_map(|bits| [(bits, 3), (bits, 4)]) {
-        let filter = builder(bits, cells).build_from_hashes(&hashes).unwrap();
+        let filter = builder(bits, cells).build_from_batch(Hashed::slice(&hashes)).unwrap();
         let queries = 2 * STRESS_KEYS;
         let strangers: Vec<u64> = (0..queries as u64).map(|i| number(1 << 50 | i)).collect();
         let mut found = vec![false; queries];
-        filter.contains_hashes(&strangers, &mut found);
+        filter.contains_batch(Hashed::slice(&strangers), &mut found);
         let found = found.iter().filter(|&&found| found).count() as f64;
         let expected = filter.false_positive_rate() * queries as f64;
         let planned = queries as f64 / f64::from(1u32 << bits);
@@ -183,11 +190,11 @@ fn filters_of_few_keys_say_their_rate() {
         let (mut found, mut expected) = (0, 0.0);
         for set in 0..FILTERS {
             let hashes = numbers(1 << 30 | set, keys);
-            let filter = builder(bits, cells).build_from_hashes(&hashes).unwrap();
+            let filter = builder(bits, cells).build_from_batch(Hashed::slice(&hashes)).unwrap();
             let rate = filter.false_positive_rate();
             assert_eq!(
                 (
-                    filter.current_false_positive_rate(),
+                    filter.statistics().false_positive_rate,
                     filter.statistics().false_positive_rate
                 ),
                 (rate, rate)
@@ -197,7 +204,7 @@ fn filters_of_few_keys_say_their_rate() {
                 rate <= 1.01 * 0.5f64.powi(bits as i32),
                 "{keys} keys, {bits} bits: {rate}"
             );
-            assert!(!filter.is_overfull(), "{keys} keys, {bits} bits: {rate}");
+            assert!(!filter.statistics().is_overfull, "{keys} keys, {bits} bits: {rate}");
             if set < probed {
                 expected += rate * PROBES as f64;
                 found += found_strangers(&filter, 1 << 50 | set << 24, PROBES);
@@ -219,8 +226,14 @@ fn a_fuse_filter_takes_nine_bits_at_eight() {
         (2_000_000, 3, 9.1),
         (1_000_000, 4, 8.7),
     ] {
-        let filter = builder(8, cells).build_from_hashes(&numbers(5, keys)).unwrap();
-        assert!(filter.bits_per_key() <= most, "{keys}: {}", filter.bits_per_key());
+        let filter = builder(8, cells)
+            .build_from_batch(Hashed::slice(&numbers(5, keys)))
+            .unwrap();
+        assert!(
+            filter.statistics().bits_per_key <= most,
+            "{keys}: {}",
+            filter.statistics().bits_per_key
+        );
     }
 }
 
@@ -229,14 +242,14 @@ fn what_no_filter_can_be_is_refused() {
     let text =
         |result: Result<StaticFilter<Prehashed>, lanebloom::BuildError>| result.map(drop).unwrap_err().to_string();
     let hashes = numbers(6, 10);
-    let with = |bits, cells| text(builder(bits, cells).build_from_hashes(&hashes));
+    let with = |bits, cells| text(builder(bits, cells).build_from_batch(Hashed::slice(&hashes)));
     assert_eq!(with(6, 3), "6 bits of a fingerprint is not in 7 to 32");
     assert_eq!(with(33, 3), "33 bits of a fingerprint is not in 7 to 32");
     assert_eq!(with(8, 2), "2 cells per key is not in 3 to 4");
     assert_eq!(with(8, 5), "5 cells per key is not in 3 to 4");
     let rated = |rate| {
         let builder = StaticFilter::builder().hasher(Prehashed).false_positive_rate(rate);
-        builder.build_from_hashes(&hashes)
+        builder.build_from_batch(Hashed::slice(&hashes))
     };
     assert_eq!(
         text(rated(0.0)),
@@ -245,18 +258,20 @@ fn what_no_filter_can_be_is_refused() {
     assert!(text(rated(1e-10)).starts_with("a false-positive rate of 1e-10 takes fingerprints of more than 32 bits"));
     assert_eq!(rated(2f64.powi(-32)).unwrap().fingerprint_bits(), 32);
     assert_eq!(rated(0.5).unwrap().fingerprint_bits(), 7);
-    let both = builder(8, 3).false_positive_rate(0.1).build_from_hashes(&hashes);
+    let both = builder(8, 3)
+        .false_positive_rate(0.1)
+        .build_from_batch(Hashed::slice(&hashes));
     assert_eq!(text(both), "both a rate and the bits of a fingerprint are given");
 
     // Only eight bits differ, and fewer cells are the first of a key than there are keys.
     let few: Vec<u64> = (0..100u64).map(|i| i << 56).collect();
     let refused = "no filter was found with 64 seeds: the hashes are not random, or chosen to collide";
-    assert_eq!(text(builder(8, 3).build_from_hashes(&few)), refused);
+    assert_eq!(text(builder(8, 3).build_from_batch(Hashed::slice(&few))), refused);
     // All in one shard of two.
     let low: Vec<u64> = (0..1_600_000).map(|i| number(i) >> 8).collect();
     let uneven =
         "the hashes are not random: by their upper 32 bits, a shard of the filter has more than 1.05 times its share";
-    assert_eq!(text(builder(8, 3).build_from_hashes(&low)), uneven);
+    assert_eq!(text(builder(8, 3).build_from_batch(Hashed::slice(&low))), uneven);
 }
 
 #[test]
@@ -266,16 +281,16 @@ fn keys_are_hashed_as_by_other_filters() {
         .hasher(FastHash::with_seed(7))
         .false_positive_rate(1e-4);
     let filter = builder.clone().build_from_keys(&words).unwrap();
-    lookups_agree(&filter, &words, 1);
+    lookups_agree(filter.as_filter(), &words, 1);
     assert!(words.iter().all(|word| filter.contains(word)));
     let hashes: Vec<u64> = words.iter().map(|word| filter.hash(word)).collect();
-    let same = builder.clone().build_from_hashes(&hashes).unwrap();
-    assert!(same.to_bytes() == filter.to_bytes());
+    let same = builder.clone().build_from_batch(Hashed::slice(&hashes)).unwrap();
+    assert!(same.snapshot().to_vec() == filter.snapshot().to_vec());
     #[cfg(feature = "rayon")]
     {
         use rayon::prelude::*;
         let same = builder.build_from_par_iter(words.par_iter()).unwrap();
-        assert!(same.to_bytes() == filter.to_bytes());
+        assert!(same.snapshot().to_vec() == filter.snapshot().to_vec());
     }
 }
 
@@ -287,15 +302,15 @@ fn none_of_many_millions_of_keys_is_missing() {
     let keys = std::env::var("LANEBLOOM_STATIC_KEYS").map_or(30_000_000, |keys| keys.parse().unwrap());
     let hashes: Vec<u64> = (0..keys as u64).map(number).collect();
     #[cfg(feature = "rayon")]
-    let filter = builder(8, 3).par_build_from_hashes(&hashes).unwrap();
+    let filter = builder(8, 3).par_build_from_batch(Hashed::slice(&hashes)).unwrap();
     #[cfg(not(feature = "rayon"))]
-    let filter = builder(8, 3).build_from_hashes(&hashes).unwrap();
-    println!("{filter:?}, {:.3} bits per key", filter.bits_per_key());
-    assert!(filter.bits_per_key() < 9.1 && filter.estimated_len() == keys);
+    let filter = builder(8, 3).build_from_batch(Hashed::slice(&hashes)).unwrap();
+    println!("{filter:?}, {:.3} bits per key", filter.statistics().bits_per_key);
+    assert!(filter.statistics().bits_per_key < 9.1 && filter.statistics().len == keys);
     let mut found = [false; 4096];
     for hashes in hashes.chunks(4096) {
         let found = &mut found[..hashes.len()];
-        filter.contains_hashes(hashes, found);
+        filter.contains_batch(Hashed::slice(hashes), &mut *found);
         assert!(found.iter().all(|&found| found));
     }
 }
@@ -311,7 +326,7 @@ fn the_rates_of_long_fingerprints_are_theirs() {
         let (mut found, mut expected) = (0, 0.0);
         for seed in 0..4 {
             let hashes = numbers(100 + seed, 50_000);
-            let filter = builder(bits, cells).build_from_hashes(&hashes).unwrap();
+            let filter = builder(bits, cells).build_from_batch(Hashed::slice(&hashes)).unwrap();
             expected += probes as f64 / 4.0 * filter.false_positive_rate();
             found += found_strangers(&filter, 1 << (50 + seed), probes / 4);
         }
@@ -326,7 +341,7 @@ fn found_strangers(filter: &StaticFilter<Prehashed>, first: u64, probes: u64) ->
         let (mut asked, mut bitmap, mut found) = ([0; 4096], [0u64; 64], 0);
         for start in range.step_by(4096) {
             (start..).zip(&mut asked).for_each(|(i, hash)| *hash = number(i));
-            filter.contains_hashes_bitmap(&asked, &mut bitmap);
+            filter.contains_batch(Hashed::slice(&asked), Bitmap(&mut bitmap));
             found += bitmap.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         }
         found

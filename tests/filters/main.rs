@@ -20,7 +20,7 @@ mod sets;
 mod tombstone;
 mod windowed;
 
-use lanebloom::traits::{Insert, Planned};
+use lanebloom::internal::traits::{Insert, Planned};
 use lanebloom::{Builder, ConcurrentBloom, CountingBloom, Filter};
 use lanebloom_tests::{hit_rate, number};
 use proptest::prelude::*;
@@ -49,8 +49,8 @@ fn measure_slots<E: Planned + Insert>(builder: Builder<E>, keys: usize, queries:
     let builder = builder.expected_keys(keys);
     let builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
     let filter = builder.build().unwrap();
-    filter.insert_all(0..keys as u64).unwrap();
-    let (measured, exact) = (hit_rate(&filter, queries), filter.current_false_positive_rate());
+    filter.try_insert_all(0..keys as u64).unwrap();
+    let (measured, exact) = (hit_rate(&filter, queries), filter.statistics().false_positive_rate);
     let model = filter.false_positive_rate_at(keys);
     let sigma = (exact / queries as f64).sqrt();
     let what = format!("{filter:?}: measured {measured:e}, exact {exact:e}, model {model:e}, sigma {sigma:e}");
@@ -62,7 +62,7 @@ fn measure_slots<E: Planned + Insert>(builder: Builder<E>, keys: usize, queries:
         "{what}"
     );
     if std::env::var_os("SHOW_RATES").is_some() {
-        println!("{what}, {:.2} bits per key", filter.bits_per_key());
+        println!("{what}, {:.2} bits per key", filter.statistics().bits_per_key);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The threads of a pool together give the same result as one thread.
 
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, Hashed};
 use lanebloom_tests::number;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
@@ -17,11 +17,11 @@ fn lookups_answer_in_place() {
     let (mut expected, mut found) = (vec![false; keys.len()], vec![true; keys.len()]);
     filter.contains_batch(&keys, &mut expected);
     assert!(expected[49_999] && expected.iter().filter(|&&found| !found).count() > 49_000);
-    filter.par_contains_batch(&keys, &mut found);
+    filter.parallel().contains_batch(&keys, &mut found);
     assert!(found == expected);
     let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
     found.fill(false);
-    filter.par_contains_hashes(&hashes, &mut found);
+    filter.parallel().contains_batch(Hashed::slice(&hashes), &mut found);
     assert!(found == expected);
 }
 
@@ -31,7 +31,7 @@ fn sparse_inserts_are_all_there() {
     let keys: Vec<u64> = (0..100_003).map(number).collect();
     let (expected, parallel) = (filter(10_000_000), filter(10_000_000));
     let count = expected.insert_batch(&keys);
-    assert_eq!(parallel.par_insert_batch(&keys), count);
+    assert_eq!(parallel.parallel().insert_batch(&keys), count);
     assert!(parallel == expected);
 }
 
@@ -47,10 +47,10 @@ fn inserts_by_any_number_of_threads_are_the_same() {
             let filter = filter(keys.len());
             // (How many of the keys are new depends a little on their order, as bits of some hide
             // others.)
-            let changed = pool.install(|| filter.par_insert_batch(&keys));
+            let changed = pool.install(|| filter.parallel().insert_batch(&keys));
             assert!(changed.abs_diff(count) <= count / 1000, "{changed}, {count}");
             assert!(filter == expected, "{} keys, {threads} threads", keys.len());
-            assert_eq!(pool.install(|| filter.par_insert_batch(&keys)), 0);
+            assert_eq!(pool.install(|| filter.parallel().insert_batch(&keys)), 0);
         }
     }
 }
@@ -58,19 +58,19 @@ fn inserts_by_any_number_of_threads_are_the_same() {
 #[test]
 fn a_union_takes_every_line() {
     let (one, other) = (filter(200_000), filter(200_000));
-    assert!(one.blocks() > 3000);
+    assert!(one.layout().blocks > 3000);
     one.insert_batch(&(0..100_000u64).collect::<Vec<_>>());
     other.insert_batch(&(100_000..200_000u64).collect::<Vec<_>>());
     let expected = one.clone();
     assert_eq!(expected.union_from(&other), Ok(true));
-    assert_eq!(one.par_union_from(&other), Ok(true));
+    assert_eq!(one.parallel().union_from(&other), Ok(true));
     assert!(one == expected);
-    assert_eq!(one.par_union_from(&other), Ok(false));
+    assert_eq!(one.parallel().union_from(&other), Ok(false));
     // A change in one line alone is told.
     one.insert("new");
-    assert_eq!(other.par_union_from(&one), Ok(true));
-    assert_eq!(other.par_union_from(&one), Ok(false));
-    assert!(one.par_union_from(&filter(10)).is_err());
+    assert_eq!(other.parallel().union_from(&one), Ok(true));
+    assert_eq!(other.parallel().union_from(&one), Ok(false));
+    assert!(one.parallel().union_from(&filter(10)).is_err());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `ScalableBloom`: its answers against an exact set, its growth step by step, its limits, its
 //! compound rate, and threads.
 
-use lanebloom::InsertError;
 use lanebloom::scalable::{Builder, ScalableBloom};
+use lanebloom::{Hashed, InsertError};
 use lanebloom_tests::{STRESS_KEYS, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -30,7 +30,7 @@ const SLOW: bool = cfg!(debug_assertions);
 
 fn fill(filter: &ScalableBloom, keys: std::ops::Range<u64>) {
     for key in keys {
-        filter.insert_hash(number(key)).unwrap();
+        filter.insert(&Hashed(number(key))).unwrap();
     }
 }
 
@@ -55,12 +55,12 @@ fn a_layer_is_left_when_it_is_full() {
             let mut at = 0;
             while filter.layers().len() < 4 {
                 let hashes: Vec<u64> = (at..at + batch).map(number).collect();
-                filter.insert_hashes(&hashes).unwrap();
+                filter.insert_batch(Hashed::slice(&hashes)).unwrap();
                 at += batch;
             }
             for layer in filter.layers().take(3) {
                 assert_eq!(layer.expected_keys(), capacity);
-                let keys = layer.estimated_len();
+                let keys = layer.statistics().len;
                 assert!(
                     (least..=most).contains(&keys),
                     "{capacity} keys, batches of {batch}: {keys}"
@@ -80,8 +80,8 @@ fn batches_of_new_keys_leave_a_layer_in_time() {
         let hashes: Vec<u64> = (0..2 * KEYS as u64).map(|i| number(run << 32 | i)).collect();
         hashes
             .chunks(4096)
-            .for_each(|part| _ = filter.insert_hashes(part).unwrap());
-        let keys = filter.layers().next().unwrap().estimated_len();
+            .for_each(|part| _ = filter.insert_batch(Hashed::slice(part)).unwrap());
+        let keys = filter.layers().next().unwrap().statistics().len;
         assert!(keys < 20_700, "run {run}: {keys}");
     }
 }
@@ -105,7 +105,7 @@ fn layers_have_the_capacities_and_rates_that_were_asked_for() {
         let filter = builder.build().unwrap();
         let mut key = 0;
         while filter.layers().len() < filter.max_layers().min(4) {
-            filter.insert_hash(number(key)).unwrap();
+            filter.insert(&Hashed(number(key))).unwrap();
             key += 1;
         }
         let mut left = rate;
@@ -136,7 +136,7 @@ fn the_defaults_make_few_layers() {
     let grown = |builder: Builder| {
         let filter = builder.expected_keys(100).build().unwrap();
         fill(&filter, 0..10_000);
-        assert!(filter.current_false_positive_rate() <= 0.01);
+        assert!(filter.statistics().false_positive_rate <= 0.01);
         let layers: Vec<_> = filter.layers().map(|layer| layer.expected_keys()).collect();
         (layers, filter.memory_bytes() as f64 * 8.0 / 10_000.0)
     };
@@ -154,12 +154,14 @@ fn growth_ends_where_rates_are_out_of_reach() {
     let most = filter.max_layers();
     // The lowest rate in reach, 4e-17, is half of half a millionth 33 times.
     assert!((28..40).contains(&most), "{most}");
-    let inserted = (0..1000).take_while(|&i| filter.insert_hash(number(i)).is_ok()).count();
+    let inserted = (0..1000)
+        .take_while(|&i| filter.insert(&Hashed(number(i))).is_ok())
+        .count();
     assert!(inserted >= most, "{inserted} keys");
     // Layers of one key leave more of the rate than planned.
     let most = filter.layers().len();
     assert_eq!((filter.max_layers(), filter.is_full()), (most, true));
-    let error = filter.insert_hash(number(5000)).unwrap_err();
+    let error = filter.insert(&Hashed(number(5000))).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("the filter is full: its limit of layers is {most}")
@@ -177,7 +179,7 @@ fn growth_ends_where_rates_are_out_of_reach() {
 
 fn first_refusal(filter: &ScalableBloom) -> (u64, InsertError) {
     (0..)
-        .find_map(|key| filter.insert_hash(number(key)).err().map(|error| (key, error)))
+        .find_map(|key| filter.insert(&Hashed(number(key))).err().map(|error| (key, error)))
         .unwrap()
 }
 
@@ -192,10 +194,10 @@ fn a_full_filter_refuses_what_it_lacks_and_only_that() {
         assert!(!error.is_out_of_memory() && filter.is_full());
         assert_eq!(filter.layers().len(), layers);
         let before = filter.clone();
-        assert!((0..refused).all(|key| filter.insert_hash(number(key)) == Ok(false)));
-        let strangers = (refused..refused + 100).filter(|&key| filter.insert_hash(number(key)) == Ok(false));
+        assert!((0..refused).all(|key| filter.insert(&Hashed(number(key))) == Ok(false)));
+        let strangers = (refused..refused + 100).filter(|&key| filter.insert(&Hashed(number(key))) == Ok(false));
         assert!(strangers.count() < 10);
-        assert!(!filter.contains_hash(number(refused)));
+        assert!(!filter.contains(&Hashed(number(refused))));
         assert!(before == filter && before.is_full());
     };
     let limit = |limit| format!("the filter is full: its limit of layers is {limit}");
@@ -227,7 +229,7 @@ fn the_limit_of_bytes_is_used() {
         first_refusal(&filter);
         let bytes = filter.memory_bytes();
         assert!(bytes <= limit && bytes + limit / 32 + 128 > limit, "{bytes} of {limit}");
-        assert!(filter.current_false_positive_rate() <= 1e-3);
+        assert!(filter.statistics().false_positive_rate <= 1e-3);
     }
 }
 
@@ -236,24 +238,24 @@ fn the_limit_of_bytes_is_used() {
 fn a_limit_that_is_set_later_holds_until_it_is_lifted() {
     let mut filter = unlimited(1000, 0.01).build().unwrap();
     fill(&filter, 0..950);
-    let (first, bytes) = (filter.memory_bytes(), filter.to_bytes());
+    let (first, bytes) = (filter.memory_bytes(), filter.snapshot().to_vec());
     filter.set_max_bytes(first);
-    assert!(!filter.is_full() && filter.to_bytes() == bytes);
-    let refused = (950..3000).find(|&key| filter.insert_hash(number(key)).is_err());
+    assert!(!filter.is_full() && filter.snapshot().to_vec() == bytes);
+    let refused = (950..3000).find(|&key| filter.insert(&Hashed(number(key))).is_err());
     assert!((980..1100).contains(&refused.unwrap()), "{refused:?}");
     assert_eq!(
         (filter.is_full(), filter.memory_bytes(), filter.max_bytes()),
         (true, first, first)
     );
-    let (same, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+    let (same, _) = ScalableBloom::from_bytes(&filter.snapshot().to_vec()).unwrap();
     assert_eq!((same.is_full(), same.max_bytes()), (false, usize::MAX));
 
     filter.set_max_bytes(10 * first);
     assert!(!filter.is_full());
     fill(&filter, 0..5000);
-    assert!((0..5000).all(|key| filter.contains_hash(number(key))));
+    assert!((0..5000).all(|key| filter.contains(&Hashed(number(key)))));
     // A full filter stays so.
-    assert!((5000..50_000).any(|key| filter.insert_hash(number(key)).is_err()));
+    assert!((5000..50_000).any(|key| filter.insert(&Hashed(number(key))).is_err()));
     filter.set_max_bytes(first);
     assert!(filter.is_full() && filter.memory_bytes() > 5 * first);
 }
@@ -301,10 +303,10 @@ fn a_hint_refuses_no_key_that_has_room_without_it() {
         let limited = ScalableBloom::builder().hint(hint).max_bytes(1 << 20).build().unwrap();
         for filter in [&late, &early, &limited] {
             fill(filter, 0..5000);
-            assert!((0..5000).all(|key| filter.contains_hash(number(key))));
+            assert!((0..5000).all(|key| filter.contains(&Hashed(number(key)))));
             assert!(filter.max_layers() >= 2 && filter.memory_bytes() < 16 << 20 && !filter.is_full());
-            assert!(filter.current_false_positive_rate() < 0.01);
-            let (same, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+            assert!(filter.statistics().false_positive_rate < 0.01);
+            let (same, _) = ScalableBloom::from_bytes(&filter.snapshot().to_vec()).unwrap();
             assert!(same == *filter && same.hint() == hint);
         }
     }
@@ -324,7 +326,7 @@ fn a_full_filter_takes_keys_again_if_another_hint_makes_room() {
     // Unless its keys lie so well that the rate of the first layer leaves room for more.
     let filters = (0..10u64).map(|i| {
         let filter = builder.clone().build().unwrap();
-        let refuses = |key: &u64| filter.insert_hash(number(i << 32 | key)).is_err();
+        let refuses = |key: &u64| filter.insert(&Hashed(number(i << 32 | key))).is_err();
         let key = (0..).find(refuses).unwrap();
         (filter, i << 32 | key)
     });
@@ -332,23 +334,23 @@ fn a_full_filter_takes_keys_again_if_another_hint_makes_room() {
         .into_iter()
         .find(|(filter, _)| filter.layers().len() == 1)
         .unwrap();
-    let error = filter.insert_hash(number(full)).unwrap_err();
+    let error = filter.insert(&Hashed(number(full))).unwrap_err();
     assert_eq!(error.to_string(), "the filter is full: its limit of layers is 1");
     for (hint, is_full) in [(50, true), (10_000, false), (0, true), (60, false), (10_000, false)] {
         filter.set_hint(hint);
-        let (same, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
-        assert_eq!(same.to_bytes(), filter.to_bytes());
+        let (same, _) = ScalableBloom::from_bytes(&filter.snapshot().to_vec()).unwrap();
+        assert_eq!(same.snapshot().to_vec(), filter.snapshot().to_vec());
         let key = number(full);
         if is_full {
-            assert!(filter.insert_hash(key).is_err() && filter.is_full());
-            assert!(same.insert_hash(key).is_err() && same.is_full());
+            assert!(filter.insert(&Hashed(key)).is_err() && filter.is_full());
+            assert!(same.insert(&Hashed(key)).is_err() && same.is_full());
         } else {
             assert!(!filter.is_full() && !same.is_full());
-            assert_eq!(same.insert_hash(key), Ok(true));
+            assert_eq!(same.insert(&Hashed(key)), Ok(true));
             assert_eq!((same.layers().len(), filter.layers().len()), (2, 1));
         }
     }
-    assert_eq!(filter.insert_hash(number(full)), Ok(true));
+    assert_eq!(filter.insert(&Hashed(number(full))), Ok(true));
     assert_eq!(filter.layers().len(), 2);
 }
 
@@ -436,12 +438,12 @@ proptest! {
                     }
                     let result = match call {
                         0 => filter.insert_batch(&keys),
-                        1 => filter.insert_batch_flagged(&keys, &mut changed),
-                        2 => filter.insert_hashes(&hashes),
-                        3 => filter.insert_hashes_flagged(&hashes, &mut changed),
+                        1 => filter.insert_batch_into(&keys, &mut changed),
+                        2 => filter.insert_batch(Hashed::slice(&hashes)),
+                        3 => filter.insert_batch_into(Hashed::slice(&hashes), &mut changed),
                         4 => filter.insert_all(keys.iter().copied().inspect(|_| asked += 1)),
-                        5 => filter.insert_hashes_mut(&hashes),
-                        _ => filter.insert_hashes_flagged_mut(&hashes, &mut changed),
+                        5 => filter.exclusive().insert_batch(Hashed::slice(&hashes)),
+                        _ => filter.exclusive().insert_batch_into(Hashed::slice(&hashes), &mut changed),
                     };
                     let taken = match &result {
                         Ok(_) => keys.len(),
@@ -466,11 +468,11 @@ proptest! {
                     }
                     // Without atomic operations it is the same. (Longer chunks end elsewhere.)
                     if call >= 5 && keys.len() <= 1024 {
-                        prop_assert!(copy.insert_hashes(&hashes) == result && copy == filter);
+                        prop_assert!(copy.insert_batch(Hashed::slice(&hashes)) == result && copy == filter);
                     }
                 }
                 Step::Ask(keys) => {
-                    expected_ones += keys.len() as f64 * filter.current_false_positive_rate();
+                    expected_ones += keys.len() as f64 * filter.statistics().false_positive_rate;
                     let expected: Vec<bool> = keys.iter().map(|key| set.contains(key)).collect();
                     let mut found = vec![false; keys.len()];
                     filter.contains_batch(&keys, &mut found);
@@ -519,19 +521,19 @@ proptest! {
                     prop_assert_eq!(filter.hint(), hint);
                 }
                 Step::Limit(room) => {
-                    let bytes = filter.to_bytes();
+                    let bytes = filter.snapshot().to_vec();
                     let limit = filter.memory_bytes().saturating_add(room);
                     filter.set_max_bytes(limit);
                     allowed = limit;
                     // A snapshot does not record it.
-                    prop_assert!(filter.max_bytes() == limit && filter.to_bytes()[..34] == bytes[..34]);
-                    prop_assert!(filter.to_bytes()[35..120] == bytes[35..120]);
+                    prop_assert!(filter.max_bytes() == limit && filter.snapshot().to_vec()[..34] == bytes[..34]);
+                    prop_assert!(filter.snapshot().to_vec()[35..120] == bytes[35..120]);
                 }
                 Step::Restart(room) => {
-                    let bytes = filter.to_bytes();
+                    let bytes = filter.snapshot().to_vec();
                     let limit = filter.memory_bytes().saturating_add(room);
                     let same = ScalableBloom::read_from(&bytes[..], limit).unwrap();
-                    prop_assert!(same == filter && same.to_bytes() == bytes && same.hint() == filter.hint());
+                    prop_assert!(same == filter && same.snapshot().to_vec() == bytes && same.hint() == filter.hint());
                     prop_assert_eq!(same.max_bytes(), limit.min(asked));
                     allowed = same.max_bytes().max(same.memory_bytes());
                     filter = same;
@@ -541,7 +543,7 @@ proptest! {
             prop_assert!(filter.max_bytes() < usize::MAX || !filter.is_full());
             let most = 5.0 + 20.0 * expected_ones;
             prop_assert!(f64::from(false_positives as u32) <= most, "{} false positives of {}", false_positives, most);
-            prop_assert!(filter.estimated_len() + 20 + set.len() / 10 >= set.len());
+            prop_assert!(filter.statistics().len + 20 + set.len() / 10 >= set.len());
             prop_assert!(set.iter().step_by(1 + set.len() / 200).all(|key| filter.contains(key)));
         }
     }
@@ -618,7 +620,7 @@ fn a_union_fills_the_layer_that_was_made_ahead_of_need() {
     fill(&late, 0..980);
     assert_eq!(late.layers().len(), 1);
     assert_eq!(late.union_from(&grown), Ok(true));
-    assert!((0..1500).all(|key| late.contains_hash(number(key))) && late.memory_bytes() == limit);
+    assert!((0..1500).all(|key| late.contains(&Hashed(number(key)))) && late.memory_bytes() == limit);
 }
 
 /// Two layers there have most of the keys here, and hardly too many for one layer: their keys are
@@ -657,7 +659,7 @@ fn unions_keep_the_rates() {
     let replica = unlimited(1000, 0.01).build().unwrap();
     (0..7000)
         .rev()
-        .for_each(|key| _ = replica.insert_hash(number(key)).unwrap());
+        .for_each(|key| _ = replica.insert(&Hashed(number(key))).unwrap());
     let all = filled(0..7000);
     all.union_from(&filled(0..7000)).unwrap();
     assert_eq!(all.layers().len(), replica.layers().len());
@@ -666,19 +668,19 @@ fn unions_keep_the_rates() {
     // One of them may have been made ahead of need.
     assert!(layers <= 2 * replica.layers().len() + 1);
     assert_eq!((all.union_from(&replica), all.layers().len()), (Ok(false), layers));
-    assert!(all.current_false_positive_rate() < 0.02);
+    assert!(all.statistics().false_positive_rate < 0.02);
 
     // Different keys, and growth after the union.
     let all = filled(0..7000);
     all.union_from(&filled(10_000..17_000)).unwrap();
-    assert!(all.current_false_positive_rate() < 0.02);
+    assert!(all.statistics().false_positive_rate < 0.02);
     fill(&all, 20_000..40_000);
-    assert!(all.current_false_positive_rate() < 0.02);
+    assert!(all.statistics().false_positive_rate < 0.02);
     assert!(
         (0..7000)
             .chain(10_000..17_000)
             .chain(20_000..40_000)
-            .all(|key| all.contains_hash(number(key)))
+            .all(|key| all.contains(&Hashed(number(key))))
     );
 }
 
@@ -723,8 +725,8 @@ fn layers_make_a_filter() {
         .unwrap();
     assert!(same == grown);
     fill(&same, 1000..2000);
-    assert!((0..2000).all(|key| same.contains_hash(number(key))));
-    assert!(same.current_false_positive_rate() < 0.01);
+    assert!((0..2000).all(|key| same.contains(&Hashed(number(key)))));
+    assert!(same.statistics().false_positive_rate < 0.01);
     let refused = |builder: Builder| builder.build_from(grown.clone().into_layers()).unwrap_err().to_string();
     let count = grown.layers().len();
     assert_eq!(
@@ -750,7 +752,7 @@ fn layers_make_a_filter() {
         .max_bytes(limit)
         .build_from(full.into_layers())
         .unwrap();
-    assert!(again.is_full() && again.insert_hash(number(1 << 40)).is_err());
+    assert!(again.is_full() && again.insert(&Hashed(number(1 << 40))).is_err());
 }
 
 #[test]
@@ -764,27 +766,27 @@ fn figures_are_those_of_the_layers() {
         layers.iter().map(|layer| layer.memory_bytes()).sum::<usize>()
     );
     assert_eq!(
-        filter.estimated_len(),
-        layers.iter().map(|layer| layer.estimated_len()).sum::<usize>()
+        filter.statistics().len,
+        layers.iter().map(|layer| layer.statistics().len).sum::<usize>()
     );
-    assert!(filter.estimated_len().abs_diff(3000) < 60);
+    assert!(filter.statistics().len.abs_diff(3000) < 60);
     let rate = 1.0
         - layers.iter().fold(1.0, |missed, layer| {
-            missed * (1.0 - layer.current_false_positive_rate())
+            missed * (1.0 - layer.statistics().false_positive_rate)
         });
-    assert!((filter.current_false_positive_rate() - rate).abs() < 1e-12);
+    assert!((filter.statistics().false_positive_rate - rate).abs() < 1e-12);
     let ones: f64 = layers
         .iter()
-        .map(|layer| layer.fill_ratio() * layer.memory_bytes() as f64)
+        .map(|layer| layer.statistics().fill_ratio * layer.memory_bytes() as f64)
         .sum();
-    assert!((filter.fill_ratio() - ones / filter.memory_bytes() as f64).abs() < 1e-12);
+    assert!((filter.statistics().fill_ratio - ones / filter.memory_bytes() as f64).abs() < 1e-12);
     assert_eq!(
         format!("{filter:?}"),
         format!(
             "ScalableBloom {{ expected_keys: 3000, memory_bytes: {}, hasher: Murmur3 {{ seed: 0 }}, layers: 4, \
              max_layers: 6, max_false_positive_rate: 0.01, fill_ratio: {:?}, .. }}",
             filter.memory_bytes(),
-            filter.fill_ratio()
+            filter.statistics().fill_ratio
         )
     );
 }
@@ -816,7 +818,7 @@ fn the_rate_to_expect_grows_with_the_layers() {
         fill(&filter, 0..keys);
         assert_eq!(filter.expected_keys(), 7000);
         let (now, model) = (
-            filter.current_false_positive_rate(),
+            filter.statistics().false_positive_rate,
             filter.false_positive_rate_at(keys as usize),
         );
         assert!((0.8..1.25).contains(&(now / model)), "{now} of {model}");
@@ -835,9 +837,9 @@ fn a_cleared_filter_grows_again() {
         // Layers that come again are empty.
         fill(&filter, 5000..5200);
         assert_eq!(filter.layers().len(), 2);
-        assert!((0..650).filter(|&key| filter.contains_hash(number(key))).count() < 30);
+        assert!((0..650).filter(|&key| filter.contains(&Hashed(number(key)))).count() < 30);
         filter.clear();
-        assert_eq!((filter.layers().len(), filter.fill_ratio()), (1, 0.0));
+        assert_eq!((filter.layers().len(), filter.statistics().fill_ratio), (1, 0.0));
     }
 }
 
@@ -863,10 +865,10 @@ fn racing_inserters_lose_nothing_and_one_wins_each_key() {
             let mut won = HashSet::<u64>::new();
             for hashes in order.chunks(700) {
                 if i % 2 == 0 {
-                    won.extend(hashes.iter().filter(|&&hash| filter.insert_hash(hash).unwrap()));
+                    won.extend(hashes.iter().filter(|&&hash| filter.insert(&Hashed(hash)).unwrap()));
                 } else {
                     let mut changed = vec![false; hashes.len()];
-                    let sum = filter.insert_hashes_flagged(hashes, &mut changed).unwrap();
+                    let sum = filter.insert_batch_into(Hashed::slice(hashes), &mut changed).unwrap();
                     assert_eq!(sum, changed.iter().filter(|&&changed| changed).count());
                     won.extend(
                         hashes
@@ -879,7 +881,7 @@ fn racing_inserters_lose_nothing_and_one_wins_each_key() {
             }
             won
         });
-        assert!((0..KEYS).all(|key| filter.contains_hash(number(key as u64))));
+        assert!((0..KEYS).all(|key| filter.contains(&Hashed(number(key as u64)))));
         let winners = won.iter().flatten().collect::<HashSet<_>>().len();
         assert!(winners <= KEYS && winners + 2 + KEYS / 10_000 >= KEYS, "{winners}");
         assert!(filter.layers().len() > 5);
@@ -894,23 +896,23 @@ fn lookups_beside_growth_find_all_that_was_inserted_before() {
     let key = |thread: usize, i: usize| number((thread * STRESS_KEYS + i) as u64);
     together(THREADS, |i| {
         for j in 0..STRESS_KEYS / THREADS {
-            filter.insert_hash(key(i, j)).unwrap();
+            filter.insert(&Hashed(key(i, j))).unwrap();
             inserted[i].store(j + 1, Ordering::Release);
             let other = (i + j) % THREADS;
             let newest = inserted[other].load(Ordering::Acquire);
             if newest > 0 {
-                assert!(filter.contains_hash(key(other, newest - 1)));
+                assert!(filter.contains(&Hashed(key(other, newest - 1))));
                 if j % 16 == 0 {
                     let batch: Vec<u64> = (newest.saturating_sub(40)..newest).map(|j| key(other, j)).collect();
                     let mut found = vec![false; batch.len()];
-                    filter.contains_hashes(&batch, &mut found);
+                    filter.contains_batch(Hashed::slice(&batch), &mut found);
                     assert!(found.iter().all(|&found| found));
                 }
             }
         }
     });
     assert!(filter.layers().len() > 9);
-    assert!(filter.current_false_positive_rate() < 1e-3);
+    assert!(filter.statistics().false_positive_rate < 1e-3);
 }
 
 /// The first layers have a few lines, and some sets of keys crowd these: the later layers make up
@@ -921,9 +923,9 @@ fn crowded_small_layers_do_not_raise_the_rate() {
     for set in 0..50 {
         let filter = unlimited(8, 1e-3).max_layers(20).build().unwrap();
         for key in 0..20_000 {
-            filter.insert_hash(number(set << 32 | key)).unwrap();
+            filter.insert(&Hashed(number(set << 32 | key))).unwrap();
         }
-        let rate = filter.current_false_positive_rate();
+        let rate = filter.statistics().false_positive_rate;
         assert!(rate < 1.1e-3, "{rate} with set {set}");
         sum += rate;
     }
@@ -939,7 +941,7 @@ fn racing_to_the_limit_loses_nothing() {
         let hashes: Vec<u64> = (0..3000).map(|key| number((i * 3000 + key) as u64)).collect();
         let mut taken = 0;
         for hashes in hashes.chunks(32) {
-            match filter.insert_hashes(hashes) {
+            match filter.insert_batch(Hashed::slice(hashes)) {
                 Ok(_) => taken += hashes.len(),
                 Err(error) => return taken + error.inserted(),
             }
@@ -947,7 +949,7 @@ fn racing_to_the_limit_loses_nothing() {
         taken
     });
     for (i, &taken) in taken.iter().enumerate() {
-        assert!((0..taken).all(|key| filter.contains_hash(number((i * 3000 + key) as u64))));
+        assert!((0..taken).all(|key| filter.contains(&Hashed(number((i * 3000 + key) as u64)))));
     }
     let sum: usize = taken.iter().sum();
     assert!((3400..4200).contains(&sum), "{sum}");
@@ -959,7 +961,10 @@ fn racing_to_the_limit_loses_nothing() {
 /// The bound: at most the promised rate, and four standard deviations of what is measured by so
 /// many queries.
 fn measure(filter: &ScalableBloom, rate: f64, queries: u64) -> f64 {
-    let (measured, exact) = (hit_rate(filter, queries as usize), filter.current_false_positive_rate());
+    let (measured, exact) = (
+        hit_rate(filter, queries as usize),
+        filter.statistics().false_positive_rate,
+    );
     let queries = queries as f64;
     let noise = 4.0 * (rate / queries).sqrt() + 1.0 / queries;
     assert!(
@@ -992,7 +997,7 @@ fn the_compound_rate_holds() {
         // Limited: the whole rate for the layers that there are, and all of them full.
         let limited = builder(1000, rate).max_layers(2).build().unwrap();
         first_refusal(&limited);
-        let exact = limited.current_false_positive_rate();
+        let exact = limited.statistics().false_positive_rate;
         assert!(exact <= rate && exact > rate * 0.5, "{exact:e} of {rate:e}");
     }
 }
@@ -1011,7 +1016,10 @@ fn memory_with_and_without_a_hint() {
             let hashes: Vec<u64> = (at..(at + 4096).min(2 * KEYS)).map(|i| number(i as u64 / 2)).collect();
             let new = &mut new[..hashes.len()];
             let start = Instant::now();
-            keys += filter.insert_hashes_flagged_mut(&hashes, new).unwrap();
+            keys += filter
+                .exclusive()
+                .insert_batch_into(Hashed::slice(&hashes), new)
+                .unwrap();
             time += start.elapsed();
             if by_share {
                 filter.set_hint((keys as f64 * (2 * KEYS) as f64 / (at + hashes.len()) as f64) as usize);
@@ -1025,7 +1033,7 @@ fn memory_with_and_without_a_hint() {
             if by_share { " by share" } else { "" },
             filter.layers().len(),
             time.as_nanos() as f64 / (2 * KEYS) as f64,
-            filter.current_false_positive_rate() / rate,
+            filter.statistics().false_positive_rate / rate,
         );
         bytes
     };
@@ -1051,12 +1059,12 @@ fn the_compound_rate_holds_for_a_thousand_times_the_planned_keys() {
             scope.spawn(|| {
                 for from in (KEYS / 2..KEYS).step_by(1000) {
                     filter
-                        .insert_hashes(&(from..from + 1000).map(number).collect::<Vec<_>>())
+                        .insert_batch(Hashed::slice(&(from..from + 1000).map(number).collect::<Vec<_>>()))
                         .unwrap();
                 }
             });
         });
-        assert!((0..KEYS).step_by(97).all(|key| filter.contains_hash(number(key))));
+        assert!((0..KEYS).step_by(97).all(|key| filter.contains(&Hashed(number(key)))));
         let measured = measure(&filter, rate, 4_000_000);
         let fixed = lanebloom::ConcurrentBloom::builder()
             .expected_keys(KEYS as usize)
@@ -1064,7 +1072,7 @@ fn the_compound_rate_holds_for_a_thousand_times_the_planned_keys() {
         let memory = filter.memory_bytes() as f64 / fixed.build().unwrap().memory_bytes() as f64;
         let levels: Vec<f64> = filter
             .layers()
-            .map(|layer| layer.estimated_len() as f64 / layer.expected_keys() as f64)
+            .map(|layer| layer.statistics().len as f64 / layer.expected_keys() as f64)
             .collect();
         println!(
             "promised {rate:e}, measured {measured:e}; {} layers, {memory:.2} times the memory of a right-sized filter, filled to {levels:.3?}",

@@ -2,7 +2,7 @@
 
 use crate::{bloom, counting, numbers, rated};
 use lanebloom::ConcurrentBloom;
-use lanebloom_tests::{LAYOUTS, RATES, number};
+use lanebloom_tests::{LAYOUTS, RATES, found, number};
 use std::collections::HashSet;
 
 /// Random sets in small filters, beside the true sets. Each answer that is certain is right, and
@@ -26,31 +26,39 @@ macro_rules! sets {
             b.insert_all(&theirs);
             let before = a.clone();
 
-            let subset = a.is_subset(&b).unwrap();
+            let subset = a.with(&b).map(|pair| pair.is_subset()).unwrap();
             assert_eq!(subset, ours.iter().all(|key| b.contains(key)));
             assert!(subset || !ours.is_subset(&theirs));
-            assert_eq!(a.is_subset(&a), Ok(true));
-            assert_eq!($sized(blocks).is_subset(&a), Ok(true));
-            assert_eq!(a.is_subset(&$sized(blocks)), Ok(ours.is_empty()));
+            assert_eq!(a.with(&a).map(|pair| pair.is_subset()), Ok(true));
+            assert_eq!($sized(blocks).with(&a).map(|pair| pair.is_subset()), Ok(true));
+            assert_eq!(
+                a.with(&$sized(blocks)).map(|pair| pair.is_subset()),
+                Ok(ours.is_empty())
+            );
 
-            let disjoint = a.is_disjoint(&b).unwrap();
-            assert_eq!(b.is_disjoint(&a), Ok(disjoint));
+            let disjoint = a.with(&b).map(|pair| pair.is_disjoint()).unwrap();
+            assert_eq!(b.with(&a).map(|pair| pair.is_disjoint()), Ok(disjoint));
             assert!(!disjoint || ours.is_disjoint(&theirs));
             let shared = (0..2000u64).find(|key| a.contains(key) && b.contains(key));
             assert!(!disjoint || shared.is_none(), "{shared:?}");
-            assert_eq!(a.is_disjoint(&a), Ok(ours.is_empty()));
-            assert_eq!(a.is_disjoint(&$sized(blocks)), Ok(true));
+            assert_eq!(a.with(&a).map(|pair| pair.is_disjoint()), Ok(ours.is_empty()));
+            assert_eq!(a.with(&$sized(blocks)).map(|pair| pair.is_disjoint()), Ok(true));
             disjoint_seen += usize::from(disjoint && !ours.is_empty() && !theirs.is_empty());
 
-            let changed = a.intersection_from(&b).unwrap();
+            let changed = a.exclusive().intersection_from(&b).unwrap();
             assert_eq!(changed, a != before);
             assert!(!changed || !ours.is_subset(&theirs));
             for key in 0..400u64 {
                 assert_eq!(a.contains(&key), before.contains(&key) && b.contains(&key), "{key}");
             }
-            let rate = a.current_false_positive_rate();
-            assert!(rate <= f64::min(before.current_false_positive_rate(), b.current_false_positive_rate()));
-            assert_eq!(a.intersection_from(&b), Ok(false));
+            let rate = a.statistics().false_positive_rate;
+            assert!(
+                rate <= f64::min(
+                    before.statistics().false_positive_rate,
+                    b.statistics().false_positive_rate
+                )
+            );
+            assert_eq!(a.exclusive().intersection_from(&b), Ok(false));
         }
         assert!(disjoint_seen >= 6, "{disjoint_seen}");
         // Two keys of a block share one if they have the same sector and share a bit or a counter
@@ -61,11 +69,11 @@ macro_rules! sets {
             filter
         };
         let one = alone(0u64);
-        let shared = (1..500u64).filter(|&key| one.is_disjoint(&alone(key)) == Ok(false));
-        let (shared, words) = (shared.count() as f64, one.words_per_key() / $lines);
+        let shared = (1..500u64).filter(|&key| one.with(&alone(key)).map(|pair| pair.is_disjoint()) == Ok(false));
+        let (shared, words) = (shared.count() as f64, one.layout().words_per_key / $lines);
         let halves = 1 + usize::from(words == 8);
         let cells = ($cells * words / halves) as f64;
-        let draws = (one.bits_per_line() / halves) as i32;
+        let draws = (one.layout().bits_per_line / halves) as i32;
         // The cells of a key, and the chance that another one has none of them.
         let own = cells * (1.0 - (1.0 - 1.0 / cells).powi(draws));
         let meet = (1.0 - (1.0 - own / cells).powi(draws)).powi(halves as i32);
@@ -79,9 +87,9 @@ macro_rules! sets {
         a.insert("a");
         let before = a.clone();
         for error in [
-            a.is_subset(&other).unwrap_err(),
-            a.is_disjoint(&other).unwrap_err(),
-            a.intersection_from(&other).unwrap_err(),
+            a.with(&other).map(|pair| pair.is_subset()).unwrap_err(),
+            a.with(&other).map(|pair| pair.is_disjoint()).unwrap_err(),
+            a.exclusive().intersection_from(&other).unwrap_err(),
         ] {
             assert!(error.to_string().starts_with("the other filter's layout differs:"));
         }
@@ -101,9 +109,12 @@ fn sets_answer_as_lookups_of_all_keys_would() {
         let builder = ConcurrentBloom::builder().expected_keys(10).seed(seed);
         builder.build().unwrap()
     };
-    assert!(seeded(1).is_subset(&seeded(2)).is_err() && seeded(1).is_subset(&seeded(1)).is_ok());
-    assert!(seeded(1).estimated_union_len(&seeded(2)).is_err());
-    assert!(seeded(1).estimated_intersection_len(&seeded(2)).is_err());
+    assert!(
+        seeded(1).with(&seeded(2)).map(|pair| pair.is_subset()).is_err()
+            && seeded(1).with(&seeded(1)).map(|pair| pair.is_subset()).is_ok()
+    );
+    assert!(seeded(1).with(&seeded(2)).map(|pair| pair.union_len()).is_err());
+    assert!(seeded(1).with(&seeded(2)).map(|pair| pair.intersection_len()).is_err());
 }
 
 /// The figures of the documentation: at 1%, and with 4 keys per block.
@@ -118,14 +129,14 @@ fn intersections_of_full_filters_have_the_documented_rates() {
         let (mut a, b) = (filled(1, 50_000 - common), filled(2, 50_000 - common));
         a.insert_all(numbers(3, common));
         b.insert_all(numbers(3, common));
-        a.intersection_from(&b).unwrap();
-        let rate = a.current_false_positive_rate();
+        a.exclusive().intersection_from(&b).unwrap();
+        let rate = a.statistics().false_positive_rate;
         assert!((least..most).contains(&rate), "{common} in common: {rate}");
     }
     let rate = filled(1, 0).false_positive_rate_at(25_000);
     assert!((7.0e-4..7.2e-4).contains(&rate), "{rate}");
-    let sparse = |seed| filled(seed, 4 * filled(1, 0).blocks());
-    assert_eq!(sparse(1).is_disjoint(&sparse(2)), Ok(false));
+    let sparse = |seed| filled(seed, 4 * filled(1, 0).layout().blocks);
+    assert_eq!(sparse(1).with(&sparse(2)).map(|pair| pair.is_disjoint()), Ok(false));
 }
 
 /// A key that was inserted into both filters is removed from their intersection as often.
@@ -139,7 +150,7 @@ fn an_intersection_of_counters_has_the_lesser_number_of_copies() {
         b.insert("a");
     }
     a.insert("b");
-    assert_eq!(a.intersection_from(&b), Ok(true));
+    assert_eq!(a.exclusive().intersection_from(&b), Ok(true));
     assert!(a == b && a.remove("a") && a.remove("a") && !a.remove("a"));
     assert!(a.is_empty());
 }
@@ -165,13 +176,13 @@ fn unions_and_intersections_are_estimated_without_being_made() {
             let keys = numbers(40 + i as u64, ours + theirs);
             a.insert_all(&keys[..ours]);
             b.insert_all(&keys[ours - common..][..theirs]);
-            let both = a.estimated_intersection_len(&b).unwrap();
-            let either = a.estimated_union_len(&b).unwrap();
-            assert_eq!(b.estimated_intersection_len(&a), Ok(both));
+            let both = a.with(&b).map(|pair| pair.intersection_len()).unwrap();
+            let either = a.with(&b).map(|pair| pair.union_len()).unwrap();
+            assert_eq!(b.with(&a).map(|pair| pair.intersection_len()), Ok(both));
             let union = a.clone();
             union.union_from(&b).unwrap();
-            assert_eq!(union.estimated_len(), either);
-            assert_eq!((a.estimated_len() + b.estimated_len()).saturating_sub(either), both);
+            assert_eq!(union.statistics().len, either);
+            assert_eq!((a.statistics().len + b.statistics().len).saturating_sub(either), both);
             // Four of the documented standard errors.
             let most = 0.5 + 4.0 * 0.5 * (ours.max(theirs) as f64).sqrt();
             assert!(both.abs_diff(common) as f64 <= most, "{rate}: {both} of {common}");
@@ -191,9 +202,9 @@ fn filters_one_behind_the_other_multiply_their_rates_under_two_seeds() {
     };
     let strangers: Vec<u64> = (0..400_000).map(|i| 1 << 40 | i).collect();
     let passed = |filters: [&ConcurrentBloom; 2]| {
-        let [one, other] = filters.map(|filter| filter.contains_each(&strangers));
-        let share = |found: &dyn Fn(usize) -> bool| {
-            (0..strangers.len()).filter(|&i| found(i)).count() as f64 / strangers.len() as f64
+        let [one, other] = filters.map(|filter| found(filter, &strangers));
+        let share = |passes: &dyn Fn(usize) -> bool| {
+            (0..strangers.len()).filter(|&i| passes(i)).count() as f64 / strangers.len() as f64
         };
         share(&|i| one[i] && other[i]) / (share(&|i| one[i]) * share(&|i| other[i]))
     };

@@ -1,6 +1,7 @@
 //! The pair of filters against two sets, its two rates against the model, and claims by real
 //! threads.
 
+use lanebloom::Hashed;
 use lanebloom::tombstone::{Builder, TombstoneBloom};
 use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, number, together};
 use proptest::prelude::*;
@@ -58,7 +59,7 @@ proptest! {
                     let new: Vec<bool> = keys.iter().map(|key| single.insert(key)).collect();
                     let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
                     let mut flags = vec![false; keys.len()];
-                    prop_assert_eq!(filter.insert_hashes_flagged(&hashes, &mut flags), new.iter().filter(|&&new| new).count());
+                    prop_assert_eq!(filter.insert_batch_into(Hashed::slice(&hashes), &mut flags), new.iter().filter(|&&new| new).count());
                     prop_assert_eq!(flags, new);
                     added.extend(keys);
                 }
@@ -73,7 +74,7 @@ proptest! {
                     removed.extend(keys.iter().filter(|key| added.contains(*key)));
                     let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
                     let mut flags = vec![true; keys.len()];
-                    let count = filter.remove_hashes_flagged(&hashes, &mut flags);
+                    let count = filter.remove_batch_into(Hashed::slice(&hashes), &mut flags);
                     prop_assert_eq!(count, expected.iter().filter(|&&removed| removed).count());
                     prop_assert_eq!(flags, expected);
                 }
@@ -143,7 +144,7 @@ fn what_does_not_fit_is_an_error() {
                 .to_string()
                 .starts_with("the other filter's")
         );
-        assert_eq!(filter.fill_ratio(), 0.0);
+        assert_eq!(filter.statistics().fill_ratio, 0.0);
     }
 }
 
@@ -159,22 +160,22 @@ fn with_one_word_per_key_a_remove_is_a_claim() {
         .false_negative_rate(1e-4);
     let filter = builder.build().unwrap();
     let hashes = Vec::from_iter((0..keys).map(number));
-    filter.insert_hashes(&hashes);
+    filter.insert_batch(Hashed::slice(&hashes));
     let claimed: Vec<AtomicUsize> = hashes.iter().map(|_| AtomicUsize::new(0)).collect();
     together(4, |worker| {
         for (slice, hashes) in hashes.chunks(100).enumerate() {
             let mut won = vec![false; hashes.len()];
             if worker % 2 == 0 {
-                filter.remove_hashes_flagged(hashes, &mut won);
+                filter.remove_batch_into(Hashed::slice(hashes), &mut won);
             } else {
                 won.iter_mut()
                     .zip(hashes)
-                    .for_each(|(won, &hash)| *won = filter.remove_hash(hash));
+                    .for_each(|(won, &hash)| *won = filter.remove(&Hashed(hash)));
             }
             for (i, _) in won.iter().enumerate().filter(|(_, won)| **won) {
                 claimed[slice * 100 + i].fetch_add(1, Ordering::Relaxed);
             }
-            assert!(hashes.iter().all(|&hash| !filter.contains_hash(hash)));
+            assert!(hashes.iter().all(|&hash| !filter.contains(&Hashed(hash))));
         }
     });
     let claimed: Vec<usize> = claimed.into_iter().map(AtomicUsize::into_inner).collect();
@@ -198,8 +199,8 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
         .words_per_key(words)
         .build()
         .unwrap();
-    filter.insert_hashes(&Vec::from_iter((0..n as u64).map(number)));
-    let removed = filter.remove_hashes(&Vec::from_iter((0..removals as u64).map(number)));
+    filter.insert_batch(Hashed::slice(&Vec::from_iter((0..n as u64).map(number))));
+    let removed = filter.remove_batch(Hashed::slice(&Vec::from_iter((0..removals as u64).map(number))));
     // Keys that were taken for removed before they were. The mean over all fills is far below the
     // rate at the last.
     assert!(removals - removed <= 3 + (removals as f64 * false_negatives) as usize);
@@ -207,7 +208,7 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
 
     let fraction = |hashes: &[u64]| {
         let mut found = vec![false; hashes.len()];
-        filter.contains_hashes(hashes, &mut found);
+        filter.contains_batch(Hashed::slice(hashes), &mut found);
         found.iter().filter(|&&found| found).count() as f64 / hashes.len() as f64
     };
     let there = Vec::from_iter((removals as u64..n as u64).map(number));
@@ -219,7 +220,7 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
         filter.false_negative_rate_at(removals),
     );
     let current = (
-        filter.current_false_positive_rate(),
+        filter.statistics().false_positive_rate,
         filter.current_false_negative_rate(),
     );
     // The rates that were asked for; a line more or less is 2% of the smallest filter.

@@ -4,7 +4,7 @@
 
 use lanebloom::internal::instruction_sets;
 use lanebloom::windowed::Builder;
-use lanebloom::{SipHash13, WindowedBloom};
+use lanebloom::{Absent, Bitmap, Hashed, SipHash13, WindowedBloom};
 use lanebloom_tests::{STRESS_KEYS, SetAtEnd, Time, hit_rate, lookups_agree, number, plain};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -30,8 +30,8 @@ fn aged(generations: usize, window: u64, time: &Time) -> WindowedBloom {
 fn finds(filter: &WindowedBloom, key: u64) -> bool {
     let (mut found, mut bitmap, mut absent) = ([key % 2 == 0], [u64::MAX], true);
     filter.contains_batch(&[key], &mut found);
-    filter.contains_batch_bitmap(&[key], &mut bitmap);
-    filter.for_each_absent(&[key], |_| absent = false);
+    filter.contains_batch(&[key], Bitmap(&mut bitmap));
+    filter.contains_batch(&[key], Absent(|_| absent = false));
     let single = filter.contains(&key);
     assert_eq!((found[0], bitmap[0], absent), (single, u64::from(single), single));
     single
@@ -49,14 +49,14 @@ fn by_age_generations_are_at_most_as_many_as_asked_for_and_expired_ones_are_not_
         assert_eq!(filter.live_generations().len() as u64, (now / 100 + 1).min(4));
         // The newest generation has the keys of this period so far.
         let len = now % 100 + 1;
-        assert!(filter.live_generations()[0].estimated_len().abs_diff(len as usize) as u64 <= 1 + len / 20);
+        assert!(filter.live_generations()[0].statistics().len.abs_diff(len as usize) as u64 <= 1 + len / 20);
     }
     for (now, left) in [(1050, 3), (1150, 2), (1299, 1), (1300, 0), (5000, 0)] {
         time.set(now);
         assert_eq!(filter.live_generations().len(), left, "{now}");
         let visible = 100 * left;
-        assert!(filter.estimated_len().abs_diff(visible) <= visible / 20, "{now}");
-        assert_eq!(filter.current_false_positive_rate() > 0.0, left > 0);
+        assert!(filter.statistics().len.abs_diff(visible) <= visible / 20, "{now}");
+        assert_eq!(filter.statistics().false_positive_rate > 0.0, left > 0);
     }
 }
 
@@ -75,7 +75,7 @@ fn after_a_long_silence_all_is_forgotten_at_once() {
         assert!(filter.insert(&5u64), "{silence}");
         assert!(finds(&filter, 5) && !filter.insert(&5u64));
         assert_eq!(filter.live_generations().len(), 1);
-        assert_eq!(filter.live_generations()[0].estimated_len(), 1);
+        assert_eq!(filter.live_generations()[0].statistics().len, 1);
         assert!((6..400).all(|key| !finds(&filter, key)), "{silence}");
     }
 }
@@ -166,19 +166,23 @@ fn a_batch_reads_the_clock_once_for_each_chunk() {
         // unless the filter looks them up first.
         let inserted = if renew { usize::MAX } else { 1024 };
         count(1024, &mut || assert_eq!(filter.insert_batch(&keys), 5000));
-        count(inserted, &mut || assert_eq!(filter.insert_hashes(&hashes), 0));
-        count(1024, &mut || {
-            assert_eq!(filter.insert_batch_flagged(&keys, &mut flags), 0)
-        });
         count(inserted, &mut || {
-            assert_eq!(filter.insert_hashes_flagged(&hashes, &mut flags), 0);
+            assert_eq!(filter.insert_batch(Hashed::slice(&hashes)), 0)
+        });
+        count(1024, &mut || assert_eq!(filter.insert_batch_into(&keys, &mut flags), 0));
+        count(inserted, &mut || {
+            assert_eq!(filter.insert_batch_into(Hashed::slice(&hashes), &mut flags), 0);
         });
         count(1024, &mut || filter.contains_batch(&keys, &mut flags));
-        count(4096, &mut || filter.contains_hashes(&hashes, &mut flags));
-        count(1024, &mut || filter.contains_batch_bitmap(&keys, &mut bitmap));
-        count(usize::MAX, &mut || filter.contains_hashes_bitmap(&hashes, &mut bitmap));
-        count(1024, &mut || filter.for_each_absent(&keys, |_| unreachable!()));
-        count(4096, &mut || filter.for_each_absent_hash(&hashes, |_| unreachable!()));
+        count(4096, &mut || filter.contains_batch(Hashed::slice(&hashes), &mut flags));
+        count(1024, &mut || filter.contains_batch(&keys, Bitmap(&mut bitmap)));
+        count(usize::MAX, &mut || {
+            filter.contains_batch(Hashed::slice(&hashes), Bitmap(&mut bitmap))
+        });
+        count(1024, &mut || filter.contains_batch(&keys, Absent(|_| unreachable!())));
+        count(4096, &mut || {
+            filter.contains_batch(Hashed::slice(&hashes), Absent(|_| unreachable!()))
+        });
         // A lookup that finds nothing needs no clock.
         let before = reads.load(Ordering::Relaxed);
         assert!(!filter.contains(&u64::MAX));
@@ -243,9 +247,9 @@ fn only_what_is_due_is_rotated() {
 
     let full = exact(1000).generations(2).rotate_when_full().build().unwrap();
     // Into the generation itself, past the inserts that would rotate.
-    (0..1000u64).for_each(|key| _ = full.live_generations()[0].insert_hash(full.hash(&key)));
+    (0..1000u64).for_each(|key| _ = full.live_generations()[0].insert(&Hashed(full.hash(&key))));
     assert!(!full.rotate_if_due());
-    (1000..1100u64).for_each(|key| _ = full.live_generations()[0].insert_hash(full.hash(&key)));
+    (1000..1100u64).for_each(|key| _ = full.live_generations()[0].insert(&Hashed(full.hash(&key))));
     assert!(full.rotate_if_due() && !full.rotate_if_due());
     assert!((0..1100).all(|key| finds(&full, key)));
 }
@@ -262,12 +266,12 @@ fn the_rate_holds_after_many_rotations_by_call() {
         .unwrap();
     for now in 0..10_000u64 {
         time.set((1 << 40) + now);
-        filter.insert_hash(number(now));
+        filter.insert(&Hashed(number(now)));
         if now < 100 {
             filter.rotate();
         }
     }
-    let rate = filter.current_false_positive_rate();
+    let rate = filter.statistics().false_positive_rate;
     assert!(rate < 0.0105, "{rate}");
 }
 
@@ -289,15 +293,17 @@ fn the_rate_and_the_window_hold_after_a_clock_was_ahead() {
             if now == 5000 {
                 time.set(base + now + hour);
             }
-            filter.insert_hash(number(now));
+            filter.insert(&Hashed(number(now)));
             if now % 100 == 0 && now > 5000 {
-                let rate = filter.current_false_positive_rate();
+                let rate = filter.statistics().false_positive_rate;
                 assert!(rate < 0.0105 * 1.25, "{rate} at {now}");
-                assert!((now.saturating_sub(3000).max(5000)..=now).all(|key| filter.contains_hash(number(key))));
+                assert!((now.saturating_sub(3000).max(5000)..=now).all(|key| filter.contains(&Hashed(number(key)))));
             }
         }
         // An hour ahead, and then the time before the clock was set right.
-        let visible = (0..16_000u64).filter(|&key| filter.contains_hash(number(key))).count();
+        let visible = (0..16_000u64)
+            .filter(|&key| filter.contains(&Hashed(number(key))))
+            .count();
         assert!(visible < 16_000 / 50, "{visible}");
     }
 }
@@ -384,7 +390,7 @@ fn by_number_generations_get_about_their_share() {
         let (mut lens, mut len) = (vec![], 0);
         let mut newest = Arc::as_ptr(&filter.live_generations()[0]);
         for key in (0..).map(|key| number((key + share as u64) << 32)) {
-            filter.insert_hash(key);
+            filter.insert(&Hashed(key));
             len += 1;
             let now = Arc::as_ptr(&filter.live_generations()[0]);
             if now != newest {
@@ -457,7 +463,7 @@ fn a_batch_of_one_key_of_an_older_generation_has_nothing_new() {
         assert_eq!(filter.insert_batch(&[key]), 1);
         filter.rotate();
         let mut new = [true];
-        assert_eq!(filter.insert_batch_flagged(&[key], &mut new), 0);
+        assert_eq!(filter.insert_batch_into(&[key], &mut new), 0);
         assert_eq!(new, [false]);
     }
 }
@@ -526,7 +532,7 @@ proptest! {
                 Step::InsertBatch(keys) => {
                     let expected: Vec<bool> = keys.iter().map(|&key| insert(&mut model, &mut newest, key)).collect();
                     let mut new = vec![false; keys.len()];
-                    let count = filter.insert_batch_flagged(&keys, &mut new);
+                    let count = filter.insert_batch_into(&keys, &mut new);
                     prop_assert_eq!(&new, &expected);
                     prop_assert_eq!(count, expected.iter().filter(|&&new| new).count());
                 }
@@ -573,10 +579,10 @@ proptest! {
                     left.push((mem::replace(&mut filter, copy), model.clone()));
                 }
                 Step::Restart => {
-                    let bytes = filter.to_bytes();
+                    let bytes = filter.snapshot().to_vec();
                     let same = WindowedBloom::from_bytes_with_clock(&bytes, *filter.hasher(), time.clock());
                     let same = same.unwrap().0;
-                    prop_assert!(same == filter && same.to_bytes() == bytes);
+                    prop_assert!(same == filter && same.snapshot().to_vec() == bytes);
                     filter = same;
                 }
             }
@@ -756,7 +762,7 @@ impl Watched {
 
     /// By way of a snapshot, with the same clock.
     fn restart(&mut self) {
-        let bytes = self.filter.to_bytes();
+        let bytes = self.filter.snapshot().to_vec();
         let same = WindowedBloom::from_bytes_with_clock(&bytes, *self.filter.hasher(), self.time.clock());
         self.filter = same.unwrap().0;
     }
@@ -880,19 +886,19 @@ fn batches_are_single_calls_in_order() {
                     };
                     let mut flags = vec![!new.first().unwrap_or(&false); len];
                     let filter = before.clone();
-                    assert_eq!(filter.insert_batch_flagged(&keys, &mut flags), count);
+                    assert_eq!(filter.insert_batch_into(&keys, &mut flags), count);
                     assert_eq!(flags, new, "{isa} {len} renew {renew}");
                     is_same(&filter, "batch flagged");
                     let filter = before.clone();
                     flags.fill(true);
-                    assert_eq!(filter.insert_hashes_flagged(&hashes, &mut flags), count);
+                    assert_eq!(filter.insert_batch_into(Hashed::slice(&hashes), &mut flags), count);
                     assert_eq!(flags, new);
                     is_same(&filter, "hashes flagged");
                     let filter = before.clone();
                     assert_eq!(filter.insert_batch(&keys), count);
                     is_same(&filter, "batch");
                     let filter = before.clone();
-                    assert_eq!(filter.insert_hashes(&hashes), count);
+                    assert_eq!(filter.insert_batch(Hashed::slice(&hashes)), count);
                     is_same(&filter, "hashes");
                     let filter = before.clone();
                     (&filter).extend(&keys);
@@ -915,13 +921,13 @@ fn a_dense_batch_is_single_calls_in_order() {
     before.rotate();
     let hashes: Vec<u64> = (0..20_000u64).map(|i| before.hash(&(i % 9000))).collect();
     let (one_by_one, batch) = (before.clone(), before.clone());
-    let new: Vec<bool> = hashes.iter().map(|&hash| one_by_one.insert_hash(hash)).collect();
+    let new: Vec<bool> = hashes.iter().map(|&hash| one_by_one.insert(&Hashed(hash))).collect();
     let mut flags = vec![false; hashes.len()];
     let count = new.iter().filter(|&&new| new).count();
     assert!((3500..6000).contains(&count));
-    assert_eq!(batch.insert_hashes_flagged(&hashes, &mut flags), count);
+    assert_eq!(batch.insert_batch_into(Hashed::slice(&hashes), &mut flags), count);
     assert!(flags == new);
-    assert_eq!(before.insert_hashes(&hashes), count);
+    assert_eq!(before.insert_batch(Hashed::slice(&hashes)), count);
     assert!(before == batch && before == one_by_one);
 }
 
@@ -942,13 +948,13 @@ fn the_rate_holds_when_all_generations_are_full() {
             let hashes: Vec<u64> = (0..share * generations as u64).map(number).collect();
             for hashes in hashes.chunks(share as usize) {
                 if full {
-                    filter.insert_hashes(hashes);
+                    filter.insert_batch(Hashed::slice(hashes));
                 } else {
                     filter.rotate();
-                    filter.insert_hashes(hashes);
+                    filter.insert_batch(Hashed::slice(hashes));
                 }
             }
-            let current = filter.current_false_positive_rate();
+            let current = filter.statistics().false_positive_rate;
             let queries = if cfg!(debug_assertions) { 40_000 } else { 400_000 };
             let measured = hit_rate(&filter, queries);
             let noise = (rate / queries as f64).sqrt();
@@ -974,10 +980,12 @@ fn the_rate_of_overfull_generations_is_measured_as_it_is_said() {
         .unwrap();
     for generation in 0..3 {
         filter.rotate();
-        filter.insert_hashes(&(0..5000).map(|i| number(generation << 40 | i)).collect::<Vec<_>>());
+        filter.insert_batch(Hashed::slice(
+            &(0..5000).map(|i| number(generation << 40 | i)).collect::<Vec<_>>(),
+        ));
     }
     let measured = hit_rate(&filter, 20_000);
-    let said = filter.current_false_positive_rate();
+    let said = filter.statistics().false_positive_rate;
     assert!((0.75..0.99).contains(&measured), "{measured}");
     assert!((said - measured).abs() < 0.02, "{said} said, {measured} measured");
 }
@@ -1094,8 +1102,8 @@ fn a_budget_is_kept_and_used() {
         // (Two lines per key need an even number of blocks.)
         assert!(filter.memory_bytes() - better.memory_bytes() <= 64 * (generations + 1));
         assert_ne!(
-            better.live_generations()[0].bits_per_key(),
-            filter.live_generations()[0].bits_per_key()
+            better.live_generations()[0].statistics().bits_per_key,
+            filter.live_generations()[0].statistics().bits_per_key
         );
     }
     let full = WindowedBloom::builder()
@@ -1216,22 +1224,22 @@ fn figures_say_what_the_filter_is() {
         // Half of each generation's keys are the next one's too.
         filter.insert_batch(&(5000 * generation..5000 * generation + 10_000).collect::<Vec<_>>());
     });
-    assert!(filter.estimated_len().abs_diff(25_000) < 500);
+    assert!(filter.statistics().len.abs_diff(25_000) < 500);
     assert!(
         filter
             .live_generations()
             .iter()
-            .all(|one| one.estimated_len().abs_diff(10_000) < 300)
+            .all(|one| one.statistics().len.abs_diff(10_000) < 300)
     );
     assert_eq!(
         (filter.generations(), filter.window(), filter.expected_keys()),
         (4, None, 30_000)
     );
     let now = filter.statistics();
-    assert_eq!(now.len, filter.estimated_len());
-    assert!((now.fill_ratio - filter.fill_ratio()).abs() < 1e-9);
+    assert_eq!(now.len, filter.statistics().len);
+    assert!((now.fill_ratio - filter.statistics().fill_ratio).abs() < 1e-9);
     assert!((0.4..0.5).contains(&now.fill_ratio));
-    assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
+    assert_eq!(now.false_positive_rate, filter.statistics().false_positive_rate);
     let debug = format!(
         "{filter:?} {:?}",
         WindowedBloom::builder().window(Duration::from_secs(9))
@@ -1377,7 +1385,7 @@ fn each_new_key_has_a_winner_beside_rotations() {
     let used = filter
         .live_generations()
         .iter()
-        .filter(|one| one.estimated_len() > 0)
+        .filter(|one| one.statistics().len > 0)
         .count();
     assert!(used > 4, "{used} generations were used");
 }
@@ -1394,8 +1402,8 @@ fn a_generation_that_is_held_stays_as_it_is() {
         })
         .collect();
     for (key, one) in held.iter().enumerate() {
-        assert!(one.contains_hash(filter.hash(&(key as u64))));
-        assert_eq!(one.estimated_len(), 1);
+        assert!(one.contains(&Hashed(filter.hash(&(key as u64)))));
+        assert_eq!(one.statistics().len, 1);
     }
     // The filter does not keep them all: two are in use, and a few to spare.
     let kept: Vec<_> = held.iter().map(Arc::downgrade).collect();
@@ -1406,7 +1414,7 @@ fn a_generation_that_is_held_stays_as_it_is() {
     for key in 0..20u64 {
         filter.rotate();
         assert!(filter.insert(&(key + 100)));
-        assert!(filter.estimated_len() <= 2);
+        assert!(filter.statistics().len <= 2);
     }
 }
 
@@ -1469,7 +1477,7 @@ fn lookups_hold_on_to_what_they_read() {
             assert_eq!(filter.insert_batch(&keys), keys.len());
             filter.rotate();
             assert!(keys.iter().step_by(17).all(|key| filter.contains(key)), "{round}");
-            assert!(filter.live_generations().iter().all(|one| one.estimated_len() < 320));
+            assert!(filter.live_generations().iter().all(|one| one.statistics().len < 320));
         }
     });
     assert!(held.load(Ordering::Relaxed) > 0);

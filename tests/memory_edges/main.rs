@@ -6,7 +6,7 @@
 
 use lanebloom::bloom::Builder;
 use lanebloom::internal::instruction_sets;
-use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
+use lanebloom::{Absent, Bitmap, ConcurrentBloom, Funnel, Hashed, KeyHasher, Murmur3, SipHash13};
 use lanebloom_tests::{WORDS, number};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ptr::{copy_nonoverlapping, null_mut};
@@ -96,8 +96,11 @@ fn the_edges_are_edges() {
 /// A filter and whether it knows each of `hashes`: it was given every other one, each by itself.
 fn filter_and_answers(builder: &Builder, hashes: &[u64]) -> (ConcurrentBloom, Vec<bool>) {
     let filter = builder.clone().build().unwrap();
-    hashes.iter().step_by(2).for_each(|hash| _ = filter.insert_hash(*hash));
-    let answers = hashes.iter().map(|hash| filter.contains_hash(*hash)).collect();
+    hashes
+        .iter()
+        .step_by(2)
+        .for_each(|hash| _ = filter.insert(&Hashed(*hash)));
+    let answers = hashes.iter().map(|hash| filter.contains(&Hashed(*hash))).collect();
     (filter, answers)
 }
 
@@ -194,11 +197,11 @@ fn keys_of_one_width<T: Copy + Funnel>(key: impl FnMut(u64) -> T) {
                 sip.hash_batch_by(isa, keys, hashed);
                 assert_eq!(hashed, &sip_hashes[..len], "{isa}");
                 let found = out.put(&vec![false; len], true);
-                filter.contains_batch(keys, found);
+                filter.contains_batch(keys, &mut *found);
                 assert_eq!(found, answers, "{isa}");
                 let filter = empty.clone();
                 let changed = out.put(&vec![false; len], true);
-                filter.insert_batch_flagged(keys, changed);
+                filter.insert_batch_into(keys, &mut *changed);
                 assert!(changed.is_empty() || changed[0]);
                 assert_eq!(filter.insert_batch(keys), 0, "{isa}");
             }
@@ -240,7 +243,7 @@ fn hashes_and_answers_at_the_edges() {
             for isa in instruction_sets() {
                 let (mut fenced, mut out) = (Fenced::new(), Fenced::new());
                 let filter = builder.clone().build().unwrap().with_isa(isa);
-                filter.insert_hashes(&Vec::from_iter(hashes.iter().step_by(2).copied()));
+                filter.insert_batch(Hashed::slice(&Vec::from_iter(hashes.iter().step_by(2).copied())));
                 assert!(filter == expected);
                 for len in lengths() {
                     for at_the_end in [true, false] {
@@ -248,14 +251,14 @@ fn hashes_and_answers_at_the_edges() {
                         let asked = fenced.put(hashes, at_the_end);
                         let places = vec![false; len];
                         let found = out.put(&places, at_the_end);
-                        filter.contains_hashes(asked, found);
+                        filter.contains_batch(Hashed::slice(asked), &mut *found);
                         assert_eq!(found, answers, "{isa}: {len} hashes");
                         let places = vec![0; len.div_ceil(64)];
                         let bitmap = out.put(&places, at_the_end);
-                        filter.contains_hashes_bitmap(asked, bitmap);
+                        filter.contains_batch(Hashed::slice(asked), Bitmap(&mut *bitmap));
                         assert!((0..len).all(|i| (bitmap[i / 64] >> (i % 64) & 1 == 1) == answers[i]));
                         let mut absent = 0;
-                        filter.for_each_absent_hash(asked, |_| absent += 1);
+                        filter.contains_batch(Hashed::slice(asked), Absent(|_| absent += 1));
                         assert_eq!(absent, answers.iter().filter(|&&found| !found).count());
                     }
                 }
@@ -263,9 +266,9 @@ fn hashes_and_answers_at_the_edges() {
                 for len in lengths() {
                     let new = fenced.put(&hashes[..len], true);
                     let changed = out.put(&vec![true; len], true);
-                    let sum = filter.insert_hashes_flagged(new, changed);
+                    let sum = filter.insert_batch_into(Hashed::slice(new), &mut *changed);
                     assert_eq!(sum, changed.iter().filter(|&&changed| changed).count());
-                    assert_eq!(filter.insert_hashes(new), 0, "{isa}");
+                    assert_eq!(filter.insert_batch(Hashed::slice(new)), 0, "{isa}");
                 }
             }
         }

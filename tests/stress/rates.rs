@@ -11,7 +11,7 @@
 //! within 4 of the model's rate: not above, and not below either, for then memory was wasted.
 
 use lanebloom::bloom::Builder;
-use lanebloom::{ConcurrentBloom, Funnel};
+use lanebloom::{ConcurrentBloom, Funnel, Hashed};
 use lanebloom_tests::{LAYOUTS, RATES, number};
 
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ fn spread(lines_per_key: usize, rate: f64) -> f64 {
 /// at least `least_queries` in all.
 fn measure(builder: &Builder, rate: f64, n: usize, keys: KeyKind, least_lines: usize, least_queries: usize) {
     let probe = builder.clone().build().unwrap();
-    let filters = least_lines.div_ceil(probe.blocks());
+    let filters = least_lines.div_ceil(probe.layout().blocks);
     let queries = least_queries.div_ceil(filters);
     let (mut hits, mut exact, mut lines) = (0, 0.0, 0);
     let mut hashes = Vec::new();
@@ -69,28 +69,28 @@ fn measure(builder: &Builder, rate: f64, n: usize, keys: KeyKind, least_lines: u
             hashes.clear();
             let range = start as u64..n.min(start + (1 << 16)) as u64;
             hashes.extend(range.map(|key| hash(&filter, keys, i * n as u64 + key)));
-            filter.insert_hashes(&hashes);
+            filter.insert_batch(Hashed::slice(&hashes));
         }
         for start in (0..queries).step_by(1 << 16) {
             hashes.clear();
             let range = start as u64..queries.min(start + (1 << 16)) as u64;
             hashes.extend(range.map(|key| hash(&filter, keys, STRANGERS + i * queries as u64 + key)));
             found.resize(hashes.len(), false);
-            filter.contains_hashes(&hashes, &mut found);
+            filter.contains_batch(Hashed::slice(&hashes), &mut found);
             hits += found.iter().filter(|&&found| found).count();
         }
-        exact += filter.current_false_positive_rate();
-        lines += filter.blocks();
+        exact += filter.statistics().false_positive_rate;
+        lines += filter.layout().blocks;
     }
     let queries = (queries * filters) as f64;
     let (measured, exact) = (hits as f64 / queries, exact / filters as f64);
-    let spread = spread(filter.lines_per_key(), rate);
+    let spread = spread(filter.layout().lines_per_key, rate);
     let luck = (rate * spread).powi(2) / lines as f64;
     let sigma = (rate / queries + luck).sqrt();
     let what = format!(
         "{n} {keys:?} keys at {rate:e}, {} lines, {} words: measured {measured:e}, exact {exact:e}",
-        filter.lines_per_key(),
-        filter.words_per_key()
+        filter.layout().lines_per_key,
+        filter.layout().words_per_key
     );
     // One hit is always possible.
     assert!(
@@ -104,7 +104,7 @@ fn measure(builder: &Builder, rate: f64, n: usize, keys: KeyKind, least_lines: u
         (measured - exact).abs() <= 4.0 * (exact / queries).sqrt() + 1.0 / queries,
         "{what}"
     );
-    if filter.blocks() >= 1000 {
+    if filter.layout().blocks >= 1000 {
         let model = filter.false_positive_rate_at(n);
         assert!(
             (measured - model).abs() <= 4.0 * sigma + 1.0 / queries,

@@ -1,7 +1,7 @@
 //! The contract with real threads. Loom proves it on one line; these tests run at the size of a
 //! filter and the speed of the machine.
 
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, Hashed};
 use lanebloom_tests::{STRESS_KEYS, WORDS, number, together};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -27,12 +27,12 @@ fn racing_inserters_lose_nothing_and_one_wins_each_key() {
             let start = STRESS_KEYS / THREADS * i;
             let order = (start..STRESS_KEYS).chain(0..start);
             order
-                .filter(|&key| raced.insert_hash(number(key as u64)))
+                .filter(|&key| raced.insert(&Hashed(number(key as u64))))
                 .collect::<HashSet<_>>()
         });
         let alone = filter(words);
         let new = (0..STRESS_KEYS)
-            .filter(|&key| alone.insert_hash(number(key as u64)))
+            .filter(|&key| alone.insert(&Hashed(number(key as u64))))
             .count();
         assert!(raced == alone);
 
@@ -66,10 +66,10 @@ fn a_key_that_is_found_publishes() {
             let hash = number(key as u64);
             if i == 0 {
                 note.store(1, Ordering::Relaxed);
-                filter.insert_hash(hash);
+                filter.insert(&Hashed(hash));
             } else {
                 // Stay near the inserter, where what it did is news.
-                while !filter.contains_hash(hash) {
+                while !filter.contains(&Hashed(hash)) {
                     thread::yield_now();
                 }
                 assert_eq!(
@@ -94,7 +94,7 @@ fn unions_and_snapshots_beside_inserts_hold_what_came_before() {
         0 | 1 => {
             for key in (i..STRESS_KEYS).step_by(2) {
                 let into = if key % 3 == 0 { &all } else { &part };
-                into.insert_hash(number(key as u64));
+                into.insert(&Hashed(number(key as u64)));
                 if i == 0 {
                     done.store(key + 1, Ordering::Release);
                 }
@@ -109,7 +109,7 @@ fn unions_and_snapshots_beside_inserts_hold_what_came_before() {
                         .step_by(2)
                         .rev()
                         .take(100)
-                        .all(|key| all.contains_hash(number(key as u64)))
+                        .all(|key| all.contains(&Hashed(number(key as u64))))
                 );
             }
         }
@@ -117,7 +117,7 @@ fn unions_and_snapshots_beside_inserts_hold_what_came_before() {
             for _ in 0..20 {
                 let before = done.load(Ordering::Acquire);
                 let (all, part) = (all.clone(), part.clone());
-                let either = |hash| all.contains_hash(hash) || part.contains_hash(hash);
+                let either = |hash| all.contains(&Hashed(hash)) || part.contains(&Hashed(hash));
                 assert!(
                     (0..before)
                         .step_by(2)
@@ -129,7 +129,7 @@ fn unions_and_snapshots_beside_inserts_hold_what_came_before() {
         }
     });
     all.union_from(&part).unwrap();
-    assert!((0..STRESS_KEYS).all(|key| all.contains_hash(number(key as u64))));
+    assert!((0..STRESS_KEYS).all(|key| all.contains(&Hashed(number(key as u64)))));
 }
 
 /// Keys that were inserted before are in the delta, whatever is inserted meanwhile.
@@ -152,7 +152,9 @@ fn a_delta_of_a_live_filter_has_all_keys_of_before() {
             before = inserted.load(Ordering::Acquire);
             let mut replica = filter.clone();
             replica.clear();
-            replica.apply_deltas(&filter.delta_since(&replica).unwrap()).unwrap();
+            replica
+                .apply_deltas(&filter.with(&replica).map(|pair| pair.delta()).unwrap())
+                .unwrap();
             assert!((0..before).all(|key| replica.contains(&key)));
         }
     });
