@@ -33,7 +33,7 @@ fuzz_target!(|input: &[u8]| {
             view.verify().unwrap();
             assert!(bank == same && view == bank && behind == rest);
             // (The rate in the header is that of the model again.)
-            let written = bank.to_bytes();
+            let written = bank.snapshot().to_vec();
             let body = 128..written.len() - 64;
             assert!(bytes[body.clone()] == written[body] && written.len() == bytes.len() - rest.len());
             check(bank, &input[..input.len().min(64)]);

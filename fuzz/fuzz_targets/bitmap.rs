@@ -33,7 +33,7 @@ fuzz_target!(|input: &[u8]| {
             let (view, behind) = by_view.unwrap();
             view.verify().unwrap();
             assert!(set == same && view == set && behind == rest);
-            assert!(set.to_bytes() == bytes[..bytes.len() - rest.len()]);
+            assert!(set.snapshot().to_vec() == bytes[..bytes.len() - rest.len()]);
             check(&set, &input[..input.len().min(64)]);
         }
         (Err(one), Err(other)) => {

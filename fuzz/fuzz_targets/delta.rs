@@ -29,10 +29,10 @@ fuzz_target!(|input: &[u8]| {
         if filter.apply_deltas(&bytes).is_err() {
             return;
         }
-        assert!(empty.apply_deltas(&filter.delta_since(&empty).unwrap()).is_ok() && empty == filter);
+        assert!(empty.apply_deltas(&filter.with(&empty).unwrap().delta()).is_ok() && empty == filter);
         return;
     }
-    let mut delta = filter.delta_since(&filter).unwrap();
+    let mut delta = filter.with(&filter).unwrap().delta();
     delta.extend_from_slice(rest);
     let len = delta.len() as u64;
     delta[24..32].copy_from_slice(&len.to_le_bytes());
@@ -44,7 +44,7 @@ fuzz_target!(|input: &[u8]| {
             assert_eq!(SnapshotHeader::peek(&delta).unwrap().kind, Kind::Delta);
             let (records, rest) = codec::verify(&delta).unwrap();
             assert!(records == [&delta[..]] && rest.is_empty());
-            assert!(filter.delta_since(&empty).unwrap() == delta);
+            assert!(filter.with(&empty).unwrap().delta() == delta);
             assert!(!filter.apply_deltas(&delta).unwrap());
         }
         Err(error) => {

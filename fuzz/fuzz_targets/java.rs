@@ -3,6 +3,7 @@
 
 #![no_main]
 
+use lanebloom::{Absent, Bitmap};
 use lanebloom_formats::guava::Guava;
 use lanebloom_formats::spark::Spark;
 use lanebloom_formats::{JavaBloom, JavaFormat, JavaKey};
@@ -31,19 +32,19 @@ where
                 assert!(filter.contains(&key));
             }
             let keys = Vec::from_iter(0..20i64);
-            assert_eq!(copy.insert_batch(&keys), alone.insert_batch_mut(&keys));
+            assert_eq!(copy.insert_batch(&keys), alone.exclusive().insert_batch(&keys));
             assert!(copy == filter && alone == filter);
-            assert!((0.0..=1.0).contains(&filter.current_false_positive_rate()));
+            assert!((0.0..=1.0).contains(&filter.statistics().false_positive_rate));
             let (keys, mut flags, mut bitmap) = (Vec::from_iter((0..40u8).map(|i| [i])), [false; 40], [0]);
-            copy.insert_batch_flagged(&keys, &mut flags);
+            copy.insert_batch_into(&keys, &mut flags);
             copy.contains_batch(&keys, &mut flags);
             assert!(flags == [true; 40]);
-            copy.contains_batch_bitmap(&keys, &mut bitmap);
-            copy.for_each_absent(&keys, |i| panic!("{i} is absent"));
-            assert!(bitmap == [(1 << 40) - 1] && copy.is_compatible(&filter));
+            copy.contains_batch(&keys, Bitmap(&mut bitmap));
+            copy.contains_batch(&keys, Absent(|i| panic!("{i} is absent")));
+            assert!(bitmap == [(1 << 40) - 1] && copy.with(&filter).is_ok());
             assert!(!copy.union_from(&filter).unwrap() && copy.try_clone().unwrap() == copy);
-            assert!(!filter.intersection_from(&copy).unwrap());
-            let _ = (filter.estimated_len(), filter.bit_size(), filter.hash_functions());
+            assert!(!filter.exclusive().intersection_from(&copy).unwrap());
+            let _ = (filter.statistics().len, filter.bit_size(), filter.hash_functions());
             let _ = format!("{filter:?}");
         }
         (Err(one), Err(other)) => {

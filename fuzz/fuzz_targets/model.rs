@@ -8,8 +8,8 @@
 
 use arbitrary::Arbitrary;
 use lanebloom::{
-    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, InsertError, ScalableBloom, TombstoneBloom,
-    WindowedBloom,
+    Absent, BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, InsertError, ScalableBloom,
+    TombstoneBloom, WindowedBloom,
 };
 use lanebloom_formats::GuavaBloom;
 use libfuzzer_sys::fuzz_target;
@@ -76,14 +76,14 @@ impl Pair {
     }
 
     fn look_up(&self, keys: &[u16]) {
-        let bytes = self.filter.to_bytes();
+        let bytes = self.filter.snapshot().to_vec();
         let (view, _) = BloomView::from_bytes(&bytes).unwrap();
         let mut found = [vec![false; keys.len()], vec![true; keys.len()]];
         self.filter.contains_batch(keys, &mut found[0]);
         view.contains_batch(keys, &mut found[1]);
         assert_eq!(found[0], found[1]);
         let mut absent = Vec::new();
-        self.filter.for_each_absent(keys, |i| absent.push(i));
+        self.filter.contains_batch(keys, Absent(|i| absent.push(i)));
         for (i, (key, found)) in keys.iter().zip(&found[0]).enumerate() {
             assert!(*found || !self.keys.contains(key), "{key} was inserted");
             assert_eq!(self.filter.contains(key), *found);
@@ -255,7 +255,7 @@ impl Deletable {
         let (filter, model) = &mut self.counting;
         let mut new = vec![false; keys.len()];
         assert_eq!(
-            filter.insert_batch_flagged(keys, &mut new),
+            filter.insert_batch_into(keys, &mut new),
             new.iter().filter(|new| **new).count()
         );
         for (key, new) in keys.iter().zip(new) {
@@ -300,7 +300,7 @@ impl Deletable {
         assert_eq!(self.cuckoo.0.remove_batch(&keys), keys.len());
         let keys = self.d_left.1.take(places);
         let mut removed = vec![false; keys.len()];
-        self.d_left.0.remove_batch_flagged(&keys, &mut removed);
+        self.d_left.0.remove_batch_into(&keys, &mut removed);
         assert!(removed.iter().all(|removed| *removed));
         let (filter, added, removed) = &mut self.pair;
         filter.remove_batch(places);
@@ -309,23 +309,23 @@ impl Deletable {
 
     fn reload(&mut self) {
         let (filter, _) = &mut self.counting;
-        let (copy, rest) = CountingBloom::from_bytes_with(&filter.to_bytes(), *filter.hasher())
+        let (copy, rest) = CountingBloom::from_bytes_with(&filter.snapshot().to_vec(), *filter.hasher())
             .map(|(a, b)| (a, b.len()))
             .unwrap();
         assert!(copy == *filter && rest == 0);
         *filter = copy;
         let (filter, _) = &mut self.cuckoo;
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         let (copy, _) = CuckooFilter::from_bytes(&bytes).unwrap();
-        assert!(copy.to_bytes() == bytes);
+        assert!(copy.snapshot().to_vec() == bytes);
         *filter = copy;
         let (filter, _) = &mut self.d_left;
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         let (copy, _) = DLeftFilter::from_bytes(&bytes).unwrap();
-        assert!(copy.to_bytes() == bytes);
+        assert!(copy.snapshot().to_vec() == bytes);
         *filter = copy;
         let (filter, ..) = &mut self.pair;
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         let (copy, _) = TombstoneBloom::from_bytes(&bytes).unwrap();
         assert!(copy == *filter);
         *filter = copy;
@@ -344,7 +344,7 @@ impl Deletable {
     fn check(&self) {
         let (filter, model) = &self.counting;
         assert!(model.there().all(|(key, _)| filter.contains(&key)));
-        assert!(!model.keys.is_empty() || filter.stuck_counters() > 0 || filter.fill_ratio() == 0.0);
+        assert!(!model.keys.is_empty() || filter.stuck_counters() > 0 || filter.statistics().fill_ratio == 0.0);
         let (filter, model) = &self.cuckoo;
         assert!(model.there().all(|(key, count)| filter.count(&key) >= count));
         assert_eq!(filter.len(), model.keys.len());
@@ -375,7 +375,7 @@ fuzz_target!(|input: Input| {
             Operation::Insert(key) => one.insert(&[key], |filter, keys| usize::from(filter.insert(&keys[0]))),
             Operation::Contains(key) => one.look_up(&[key]),
             Operation::InsertBatch(keys) => one.insert(&keys, |filter, keys| filter.insert_batch(keys)),
-            Operation::InsertBatchMut(keys) => one.insert(&keys, |filter, keys| filter.insert_batch_mut(keys)),
+            Operation::InsertBatchMut(keys) => one.insert(&keys, |filter, keys| filter.exclusive().insert_batch(keys)),
             Operation::InsertMany(first, len) => {
                 let keys: Vec<u16> = (0..len % 4096).map(|i| first.wrapping_add(i)).collect();
                 one.insert(&keys, |filter, keys| filter.insert_batch(keys));
@@ -394,13 +394,13 @@ fuzz_target!(|input: Input| {
                 assert!(one.filter == empty);
             }
             Operation::Snapshot => {
-                let bytes = one.filter.to_bytes();
+                let bytes = one.filter.snapshot().to_vec();
                 let (copy, rest) = ConcurrentBloom::from_bytes(&bytes).unwrap();
                 assert!(copy == one.filter && rest.is_empty());
                 one.filter = copy;
             }
             Operation::Delta => {
-                let delta = one.filter.delta_since(&other.filter).unwrap();
+                let delta = one.filter.with(&other.filter).unwrap().delta();
                 let union = other.filter.clone();
                 union.union_from(&one.filter).unwrap();
                 let changed = other.filter.apply_deltas(&delta).unwrap();
@@ -421,7 +421,7 @@ fuzz_target!(|input: Input| {
                     assert!(before || growing_keys.insert(*key));
                 }
                 growing_keys.extend(keys);
-                let (copy, _) = ScalableBloom::from_bytes(&growing.to_bytes()).unwrap();
+                let (copy, _) = ScalableBloom::from_bytes(&growing.snapshot().to_vec()).unwrap();
                 assert!(copy == growing && growing_keys.iter().all(|key| copy.contains(key)));
                 growing = copy;
             }
@@ -432,7 +432,7 @@ fuzz_target!(|input: Input| {
                     assert_eq!(forgetting.insert(key), !before);
                 }
                 windows[0].extend(keys);
-                let (copy, _) = WindowedBloom::from_bytes(&forgetting.to_bytes()).unwrap();
+                let (copy, _) = WindowedBloom::from_bytes(&forgetting.snapshot().to_vec()).unwrap();
                 assert!(windows.iter().flatten().all(|key| copy.contains(key)));
                 forgetting = copy;
             }

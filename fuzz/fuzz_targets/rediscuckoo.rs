@@ -67,7 +67,7 @@ fuzz_target!(|input: &[u8]| {
             .iter()
             .all(|key| filter.contains(key) && filter.count(key) > 0)
     );
-    assert!((0.0..=1.0).contains(&filter.current_false_positive_rate()));
+    assert!((0.0..=1.0).contains(&filter.statistics().false_positive_rate));
     assert!(keys[..inserted].iter().all(|key| filter.remove(key)));
     assert!(filter.memory_bytes() <= LIMIT);
     let _ = (filter.info(), format!("{filter:?}"));

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use lanebloom::codec::{Limited, Snapshot};
+use lanebloom::codec::{FromSnapshot, Limited};
 use lanebloom::{
     ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, TombstoneBloom, WindowedBloom,
 };
@@ -14,7 +14,7 @@ use serde_json::Deserializer;
 const LIMIT: usize = 1 << 12;
 
 /// The filter within the limit.
-fn limited<F: Snapshot<Hasher = Murmur3>>(text: &str) -> Option<F> {
+fn limited<F: FromSnapshot<Hasher = Murmur3>>(text: &str) -> Option<F> {
     let limited = Limited::<F>::new(LIMIT, Murmur3::default());
     limited.deserialize(&mut Deserializer::from_str(text)).ok()
 }

@@ -7,10 +7,10 @@
 #![no_main]
 
 use lanebloom::codec::{self, Kind, SnapshotHeader};
-use lanebloom::traits::{Engine, Insert, Remove};
+use lanebloom::internal::traits::{Engine, Insert, Remove};
 use lanebloom::{
-    AnyFilter, BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, ScalableBloom,
-    SipHash13, SnapshotError, StaticFilter, StaticView, TombstoneBloom, WindowedBloom,
+    Absent, AnyFilter, Bitmap, BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed,
+    Murmur3, ScalableBloom, SipHash13, SnapshotError, StaticFilter, StaticView, TombstoneBloom, WindowedBloom,
 };
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
@@ -24,10 +24,10 @@ macro_rules! lookups {
         let filter = $filter;
         let hashes: Vec<u64> = hashes().collect();
         let (mut found, mut bitmap) = ([false; 100], [0; 2]);
-        filter.contains_hashes(&hashes, &mut found);
-        filter.contains_hashes_bitmap(&hashes, &mut bitmap);
+        filter.contains_batch(Hashed::slice(&hashes), &mut found);
+        filter.contains_batch(Hashed::slice(&hashes), Bitmap(&mut bitmap));
         for (i, hash) in hashes.iter().enumerate() {
-            let single = filter.contains_hash(*hash);
+            let single = filter.contains(&Hashed(*hash));
             assert_eq!((found[i], bitmap[i / 64] >> (i % 64) & 1 == 1), (single, single));
         }
         let keys: [u64; 100] = std::array::from_fn(|i| i as u64);
@@ -46,16 +46,16 @@ macro_rules! more_lookups {
         let keys: [u64; 100] = std::array::from_fn(|i| i as u64);
         let (mut hashed, mut bitmap) = ([0; 100], [0; 2]);
         filter.hash_batch(&keys, &mut hashed);
-        filter.contains_batch_bitmap(&keys, &mut bitmap);
+        filter.contains_batch(&keys, Bitmap(&mut bitmap));
         let mut absent = Vec::new();
-        filter.for_each_absent(&keys, |i| absent.push(i));
+        filter.contains_batch(&keys, Absent(|i| absent.push(i)));
         for (i, key) in keys.iter().enumerate() {
             assert_eq!(hashed[i], filter.hash(key));
             assert_eq!(bitmap[i / 64] >> (i % 64) & 1 == 0, absent.contains(&i));
         }
         absent.clear();
-        filter.for_each_absent_hash(&hashes, |i| absent.push(i));
-        assert!(absent.iter().all(|i| !filter.contains_hash(hashes[*i])));
+        filter.contains_batch(Hashed::slice(&hashes), Absent(|i| absent.push(i)));
+        assert!(absent.iter().all(|i| !filter.contains(&Hashed(hashes[*i]))));
     }};
 }
 
@@ -102,23 +102,23 @@ fuzz_target!(|input: &[u8]| {
             view.verify().unwrap();
             assert!(view.to_filter().unwrap() == filter);
             for hash in hashes() {
-                assert_eq!(view.contains_hash(hash), filter.contains_hash(hash));
+                assert_eq!(view.contains(&Hashed(hash)), filter.contains(&Hashed(hash)));
             }
             more_lookups!(&view);
-            fractions([view.fill_ratio(), view.current_false_positive_rate()]);
-            assert!(view.bits_per_key().is_finite() && filter.bits_per_key().is_finite());
-            assert_eq!(view.estimated_len(), filter.estimated_len());
+            fractions([view.statistics().fill_ratio, view.statistics().false_positive_rate]);
+            assert!(view.statistics().bits_per_key.is_finite() && filter.statistics().bits_per_key.is_finite());
+            assert_eq!(view.statistics().len, filter.statistics().len);
             fractions(KEYS.map(|keys| view.false_positive_rate_at(keys)));
             let _ = (
                 view.is_aligned(),
                 view.bytes(),
-                view.words_per_key(),
-                view.bits_per_line(),
-                view.blocks(),
+                view.layout().words_per_key,
+                view.layout().bits_per_line,
+                view.layout().blocks,
             );
             bloom(filter.clone());
             let read = &bytes[..bytes.len() - rest.len()];
-            let written = filter.to_bytes();
+            let written = filter.snapshot().to_vec();
             assert_eq!(written.len(), read.len());
             // The rate is what the writer said, and its sum: all else is as it was.
             let without_rate = |bytes: &[u8]| [&bytes[..56], &bytes[64..120], &bytes[128..read.len() - 64]].concat();
@@ -133,7 +133,7 @@ fuzz_target!(|input: &[u8]| {
             );
             if let Ok(view) = by_view {
                 assert!(view.verify().is_err());
-                let _ = view.contains_hash(choice.into());
+                let _ = view.contains(&Hashed(choice.into()));
             }
         }
         (Ok(_), Err(error)) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
@@ -164,11 +164,11 @@ fn any(bytes: &[u8]) {
     let keys: [u64; 100] = std::array::from_fn(|i| i as u64);
     let check = |filter: &AnyFilter, found: &mut [bool; 100]| {
         let hashes: Vec<u64> = hashes().collect();
-        filter.contains_hashes(&hashes, found);
+        filter.contains_batch(Hashed::slice(&hashes), &mut *found).unwrap();
         for (hash, found) in hashes.iter().zip(&*found) {
-            assert_eq!(filter.contains_hash(*hash), *found);
+            assert_eq!(filter.contains(&Hashed(*hash)), Ok(*found));
         }
-        if filter.contains_batch(&keys, found).is_ok() {
+        if filter.contains_batch(&keys, &mut *found).is_ok() {
             assert!(
                 keys.iter()
                     .zip(&*found)
@@ -182,7 +182,7 @@ fn any(bytes: &[u8]) {
             format!("{filter:?}"),
             filter.memory_bytes(),
             filter.expected_keys(),
-            filter.is_overfull(),
+            now.is_overfull,
         );
     };
     // Generations of a window go as time passes.
@@ -194,19 +194,19 @@ fn any(bytes: &[u8]) {
     };
     let copy = filter.try_clone().unwrap();
     let _ = (
-        filter.insert_hashes(&keys),
+        filter.insert_batch(Hashed::slice(&keys)),
         filter.insert_batch(&keys[..20]),
-        filter.insert_hash(7),
+        filter.insert(&Hashed(7)),
     );
     if filter.kind() != Kind::Windowed {
         check(&filter, &mut found);
     }
     let _ = (copy.union_from(&filter), filter.union_from(&copy));
-    let written = filter.to_bytes();
+    let written = filter.snapshot().to_vec();
     let (again, _) = AnyFilter::from_bytes(&written).unwrap();
     assert_eq!((again.kind(), again.hasher()), (filter.kind(), filter.hasher()));
     if filter.kind() != Kind::Windowed {
-        assert!(again.to_bytes() == written);
+        assert!(again.snapshot().to_vec() == written);
     }
 }
 
@@ -217,7 +217,7 @@ fn fixed(bytes: &[u8]) {
         (Ok((filter, rest)), other) => {
             let read = &bytes[..bytes.len() - rest.len()];
             match other {
-                Ok(same) => assert!(same.to_bytes() == read),
+                Ok(same) => assert!(same.snapshot().to_vec() == read),
                 Err(error) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
             }
             let view = by_view.unwrap();
@@ -226,9 +226,9 @@ fn fixed(bytes: &[u8]) {
             more_lookups!(&filter);
             more_lookups!(&view);
             for hash in hashes() {
-                assert_eq!(view.contains_hash(hash), filter.contains_hash(hash));
+                assert_eq!(view.contains(&Hashed(hash)), filter.contains(&Hashed(hash)));
             }
-            fractions([filter.fill_ratio(), filter.current_false_positive_rate()]);
+            fractions([filter.statistics().fill_ratio, filter.statistics().false_positive_rate]);
             let _ = (filter.retries(), filter.cells_per_key(), filter.fingerprint_bits());
         }
         (Err(_), other) => {
@@ -266,36 +266,33 @@ fn verified(bytes: &[u8], rest: &[u8]) {
 /// Every method of a filter.
 fn bloom(mut filter: ConcurrentBloom) {
     more_lookups!(&filter);
-    fractions([filter.fill_ratio(), filter.current_false_positive_rate()]);
+    fractions([filter.statistics().fill_ratio, filter.statistics().false_positive_rate]);
     fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
     let before = filter.clone();
     let hashes: Vec<u64> = hashes().collect();
     let keys: Vec<u64> = (0..100).collect();
     let (mut one, mut other) = ([false; 100], [false; 100]);
     assert_eq!(
-        filter.insert_hashes(&hashes),
-        before.clone().insert_hashes_flagged(&hashes, &mut one)
+        filter.insert_batch(Hashed::slice(&hashes)),
+        before.clone().insert_batch_into(Hashed::slice(&hashes), &mut one)
     );
     let fresh = before.clone();
-    fresh.insert_hashes(&hashes);
-    assert_eq!(
-        filter.insert_batch(&keys),
-        fresh.insert_batch_flagged(&keys, &mut other)
-    );
+    fresh.insert_batch(Hashed::slice(&hashes));
+    assert_eq!(filter.insert_batch(&keys), fresh.insert_batch_into(&keys, &mut other));
     assert!(fresh == filter);
     let mut exclusive = before.clone();
-    exclusive.insert_hashes_mut(&hashes);
-    exclusive.insert_batch_mut(&keys);
+    exclusive.exclusive().insert_batch(Hashed::slice(&hashes));
+    exclusive.exclusive().insert_batch(&keys);
     assert!(exclusive == filter);
     let replica = before.clone();
-    let delta = filter.delta_since(&before).unwrap();
+    let delta = filter.with(&before).unwrap().delta();
     assert_eq!(replica.apply_deltas(&delta).unwrap(), before != filter);
     assert!(replica == filter && !replica.union_from(&before).unwrap());
-    let mut slice = vec![0; filter.snapshot_bytes()];
-    filter.write_to_slice(&mut slice);
-    assert!(slice == filter.to_bytes());
+    let mut slice = vec![0; filter.snapshot().len()];
+    filter.snapshot().write_to_slice(&mut slice);
+    assert!(slice == filter.snapshot().to_vec());
     filter.clear();
-    assert!(filter.insert(&1u8) && filter.estimated_len() == 1);
+    assert!(filter.insert(&1u8) && filter.statistics().len == 1);
 }
 
 /// A filter that was read is written again, grows on, and is the same by a reader, within the
@@ -306,17 +303,17 @@ fn growing(bytes: &[u8]) {
     };
     verified(bytes, rest);
     let read = &bytes[..bytes.len() - rest.len()];
-    let written = filter.to_bytes();
+    let written = filter.snapshot().to_vec();
     assert_eq!(written.len(), read.len());
     assert!(ScalableBloom::from_bytes(&written).unwrap().0 == filter);
     more_lookups!(&filter);
     fractions([
-        filter.fill_ratio(),
+        filter.statistics().fill_ratio,
         filter.false_positive_rate(),
-        filter.current_false_positive_rate(),
+        filter.statistics().false_positive_rate,
     ]);
     assert!(filter.layers().len() <= filter.max_layers() && filter.expected_keys() > 0);
-    let _ = filter.estimated_len();
+    let _ = filter.statistics().len;
     // Growth takes what the header says, up to the reader's limit.
     let Ok(mut same) = ScalableBloom::read_from(bytes, LIMIT) else {
         return;
@@ -332,18 +329,18 @@ fn growing(bytes: &[u8]) {
     }
     let copy = same.try_clone().unwrap();
     let mut flags = vec![false; keys.len()];
-    assert_eq!(same.insert_batch_flagged(&keys, &mut flags), copy.insert_batch(&keys));
+    assert_eq!(same.insert_batch_into(&keys, &mut flags), copy.insert_batch(&keys));
     assert!(same == copy && same.memory_bytes() <= LIMIT && copy.memory_bytes() <= LIMIT);
     assert_eq!(copy.union_from(&same), Ok(false));
-    let again = ScalableBloom::read_from(&copy.to_bytes()[..], LIMIT).unwrap();
+    let again = ScalableBloom::read_from(&copy.snapshot().to_vec()[..], LIMIT).unwrap();
     assert!(again == copy && again.max_layers() == copy.max_layers());
     let hashes: Vec<u64> = hashes().collect();
     let _ = (
-        again.insert_hashes(&hashes),
-        again.insert_hashes_flagged(&hashes, &mut flags[..100]),
+        again.insert_batch(Hashed::slice(&hashes)),
+        again.insert_batch_into(Hashed::slice(&hashes), &mut flags[..100]),
     );
     assert!(again.memory_bytes() <= LIMIT);
-    let _ = (same.is_full(), same.estimated_len());
+    let _ = (same.is_full(), same.statistics().len);
     same.clear();
     assert!(same.layers().len() == 1 && same.insert(&1u8) == Ok(true));
 }
@@ -356,7 +353,7 @@ fn forgetting(bytes: &[u8]) {
         return;
     };
     verified(bytes, rest);
-    assert!(filter.to_bytes().len() <= bytes.len() - rest.len());
+    assert!(filter.snapshot().to_vec().len() <= bytes.len() - rest.len());
     // By the clock that it names, if that can be had.
     let other = WindowedBloom::from_bytes(bytes);
     assert_eq!(other.is_err(), bytes[35] == 3);
@@ -375,31 +372,31 @@ fn forgetting(bytes: &[u8]) {
         // Where it rotates only when it is told to.
         assert!(bytes[32] != 0 || filter.contains(&19u64));
         more_lookups!(&filter);
-        fractions([filter.current_false_positive_rate(), filter.false_positive_rate()]);
+        fractions([filter.statistics().false_positive_rate, filter.false_positive_rate()]);
         let _ = filter.union_from(&copy);
         let _ = (
             filter.window(),
             filter.generations(),
             filter.expected_keys(),
             filter.memory_bytes(),
-            filter.fill_ratio(),
+            filter.statistics().fill_ratio,
         );
         let _ = (
             filter.live_generations().len(),
-            filter.estimated_len(),
+            filter.statistics().len,
             filter.rotate_if_due(),
         );
         let (keys, mut flags) = (Vec::from_iter(0..500u64), vec![false; 500]);
-        filter.insert_batch_flagged(&keys, &mut flags);
+        filter.insert_batch_into(&keys, &mut flags);
         filter.insert_batch(&keys);
-        filter.insert_hashes_flagged(&keys, &mut flags);
-        filter.insert_hashes(&keys);
+        filter.insert_batch_into(Hashed::slice(&keys), &mut flags);
+        filter.insert_batch(Hashed::slice(&keys));
         let mut copy = filter.try_clone().unwrap();
         assert!(copy.union_from(&filter).is_ok());
         copy.clear();
         copy.insert(&1u8);
         assert!(copy.contains(&1u8));
-        let bytes = filter.to_bytes();
+        let bytes = filter.snapshot().to_vec();
         assert!(WindowedBloom::from_bytes_with_clock(&bytes, Murmur3::default(), clock).is_ok());
     }
 }
@@ -441,128 +438,134 @@ fn read<'a, T>(
 
 /// The statistics of a filter, and its batches of inserts and removes on a copy, which it returns.
 fn deletable<E: Engine + Insert + Remove>(filter: &Filter<E>) -> Filter<E> {
-    fractions([filter.fill_ratio(), filter.current_false_positive_rate()]);
+    fractions([filter.statistics().fill_ratio, filter.statistics().false_positive_rate]);
     fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
-    let _ = filter.estimated_len();
+    let _ = filter.statistics().len;
     let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);
     let batches = filter.try_clone().unwrap();
-    let _ = batches.insert_batch_flagged(&keys, &mut flags);
-    let _ = batches.insert_hashes_flagged(&keys, &mut flags);
-    let removed = batches.remove_batch_flagged(&keys, &mut flags);
+    let _ = batches.try_insert_batch_into(&keys, &mut flags);
+    let _ = batches.try_insert_batch_into(Hashed::slice(&keys), &mut flags);
+    let removed = batches.take_batch_into(&keys, &mut flags);
     assert_eq!(removed, flags.iter().filter(|flag| **flag).count());
-    let removed = batches.remove_hashes_flagged(&keys, &mut flags);
+    let removed = batches.take_batch_into(Hashed::slice(&keys), &mut flags);
     assert_eq!(removed, flags.iter().filter(|flag| **flag).count());
-    let _ = (batches.insert_hashes(&keys), batches.remove_hashes(&keys));
-    let _ = (batches.insert_batch(&keys), batches.remove_batch(&keys));
-    let _ = batches.insert_all(&keys);
+    let _ = (
+        batches.try_insert_batch(Hashed::slice(&keys)),
+        batches.take_batch_into(Hashed::slice(&keys), ()),
+    );
+    let _ = (batches.try_insert_batch(&keys), batches.take_batch_into(&keys, ()));
+    let _ = batches.try_insert_all(&keys);
     batches
 }
 
 fn counting(bytes: &[u8]) {
-    let to_bytes = CountingBloom::to_bytes;
+    let to_bytes = |filter: &CountingBloom| filter.snapshot().to_vec();
     let Some((mut filter, read)) = read(bytes, CountingBloom::from_bytes, CountingBloom::read_from, to_bytes) else {
         return;
     };
     // But for the rate, as above, it is written as it was.
-    let written = filter.to_bytes();
+    let written = filter.snapshot().to_vec();
     let without_rate = |bytes: &[u8]| [&bytes[..56], &bytes[64..120], &bytes[128..read.len() - 64]].concat();
     assert!(without_rate(&written) == without_rate(read));
     for hash in hashes() {
-        let before = filter.contains_hash(hash);
-        assert_eq!(filter.insert_hash(hash), !before);
-        assert!(filter.contains_hash(hash) && filter.remove_hash(hash));
-        assert!(filter.contains_hash(hash) || !before);
+        let before = filter.contains(&Hashed(hash));
+        assert_eq!(filter.insert(&Hashed(hash)), !before);
+        assert!(filter.contains(&Hashed(hash)) && filter.remove(&Hashed(hash)));
+        assert!(filter.contains(&Hashed(hash)) || !before);
     }
     more_lookups!(&filter);
-    let _ = (filter.stuck_counters(), filter.bits_per_line());
-    assert!(filter.bits_per_key().is_finite());
+    let _ = (filter.stuck_counters(), filter.layout().bits_per_line);
+    assert!(filter.statistics().bits_per_key.is_finite());
     deletable(&filter);
     let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);
     let batches = filter.try_clone().unwrap();
     batches.insert_batch(&keys);
-    assert_eq!(batches.remove_batch_flagged(&keys, &mut flags), 100);
-    batches.insert_hashes(&keys);
-    assert_eq!(batches.remove_hashes_flagged(&keys, &mut flags), 100);
+    assert_eq!(batches.remove_batch_into(&keys, &mut flags), 100);
+    batches.insert_batch(Hashed::slice(&keys));
+    assert_eq!(batches.remove_batch_into(Hashed::slice(&keys), &mut flags), 100);
     let copy = filter.clone();
     let changed = copy.union_from(&filter).unwrap();
     assert_eq!(changed, copy != filter);
     filter.clear();
-    assert!(filter.fill_ratio() == 0.0 && !filter.remove_hash(1));
+    assert!(filter.statistics().fill_ratio == 0.0 && !filter.remove(&Hashed(1)));
 }
 
 fn pair(bytes: &[u8]) {
-    let to_bytes = TombstoneBloom::to_bytes;
+    let to_bytes = |filter: &TombstoneBloom| filter.snapshot().to_vec();
     let Some((mut filter, read)) = read(bytes, TombstoneBloom::from_bytes, TombstoneBloom::read_from, to_bytes) else {
         return;
     };
-    let written = filter.to_bytes();
+    let written = filter.snapshot().to_vec();
     assert_eq!(written.len(), read.len());
     assert!(TombstoneBloom::from_bytes(&written).unwrap().0 == filter);
     for hash in hashes() {
-        filter.insert_hash(hash);
-        assert_eq!(filter.contains_hash(hash), filter.remove_hash(hash));
-        assert!(!filter.contains_hash(hash));
+        filter.insert(&Hashed(hash));
+        assert_eq!(filter.contains(&Hashed(hash)), filter.remove(&Hashed(hash)));
+        assert!(!filter.contains(&Hashed(hash)));
     }
     more_lookups!(&filter);
     fractions([filter.current_false_negative_rate()]);
     fractions(KEYS.map(|keys| filter.false_negative_rate_at(keys)));
     let _ = (filter.estimated_removals(), filter.expected_removals());
-    assert!(filter.bits_per_key().is_finite());
+    assert!(filter.statistics().bits_per_key.is_finite());
     assert!(filter.union_from(&deletable(&filter)).is_ok());
     filter.clear();
-    assert!(filter.insert_hash(1) && filter.contains_hash(1));
+    assert!(filter.insert(&Hashed(1)) && filter.contains(&Hashed(1)));
 }
 
 fn cuckoo(bytes: &[u8]) {
-    let to_bytes = CuckooFilter::to_bytes;
+    let to_bytes = |filter: &CuckooFilter| filter.snapshot().to_vec();
     let Some((mut filter, read)) = read(bytes, CuckooFilter::from_bytes, CuckooFilter::read_from, to_bytes) else {
         return;
     };
-    assert!(filter.to_bytes() == read);
+    assert!(filter.snapshot().to_vec() == read);
     for hash in hashes() {
-        let (count, len) = (filter.count_hash(hash), filter.len());
-        assert_eq!(filter.contains_hash(hash), count > 0);
-        let added = usize::from(filter.insert_hash(hash).is_ok());
+        let (count, len) = (filter.count(&Hashed(hash)), filter.len());
+        assert_eq!(filter.contains(&Hashed(hash)), count > 0);
+        let added = usize::from(filter.insert(&Hashed(hash)).is_ok());
         // Fingerprints that others moved on may be the key's own.
-        assert!(filter.count_hash(hash) >= count + added || added == 0);
+        assert!(filter.count(&Hashed(hash)) >= count + added || added == 0);
         assert_eq!(filter.len(), len + added);
-        assert!(added == 0 || filter.remove_hash(hash));
+        assert!(added == 0 || filter.remove(&Hashed(hash)));
         assert_eq!(filter.len(), len);
     }
     more_lookups!(&filter);
-    assert!(filter.bits_per_key().is_finite() && filter.len() <= filter.slots());
+    assert!(filter.statistics().bits_per_key.is_finite() && filter.len() <= filter.slots());
     let batches = deletable(&filter);
     assert!(batches.count(&1u64) <= batches.slots() && batches.max_copies() > 0);
-    assert!(CuckooFilter::from_bytes(&filter.to_bytes()).is_ok());
+    assert!(CuckooFilter::from_bytes(&filter.snapshot().to_vec()).is_ok());
     filter.clear();
-    assert!(filter.is_empty() && filter.insert_hash(1).is_ok());
+    assert!(filter.is_empty() && filter.insert(&Hashed(1)).is_ok());
 }
 
 fn d_left(bytes: &[u8]) {
-    let to_bytes = DLeftFilter::to_bytes;
+    let to_bytes = |filter: &DLeftFilter| filter.snapshot().to_vec();
     let Some((mut filter, read)) = read(bytes, DLeftFilter::from_bytes, DLeftFilter::read_from, to_bytes) else {
         return;
     };
-    assert!(filter.to_bytes() == read);
+    assert!(filter.snapshot().to_vec() == read);
     for hash in hashes() {
-        let (count, len) = (filter.count_hash(hash), filter.len());
-        assert_eq!(filter.contains_hash(hash), count > 0);
-        let added = usize::from(filter.insert_hash(hash).is_ok());
+        let (count, len) = (filter.count(&Hashed(hash)), filter.len());
+        assert_eq!(filter.contains(&Hashed(hash)), count > 0);
+        let added = usize::from(filter.insert(&Hashed(hash)).is_ok());
         assert!(added == 1 || count == 3 || (count == 0 && len >= 32));
-        assert_eq!((filter.count_hash(hash), filter.len()), (count + added, len + added));
+        assert_eq!(
+            (filter.count(&Hashed(hash)), filter.len()),
+            (count + added, len + added)
+        );
         // Down to none, and nothing is left of it.
         for left in (0..count + added).rev() {
-            assert!(filter.remove_hash(hash));
-            assert_eq!(filter.count_hash(hash), left);
+            assert!(filter.remove(&Hashed(hash)));
+            assert_eq!(filter.count(&Hashed(hash)), left);
         }
-        assert!(!filter.remove_hash(hash) && filter.len() == len - count);
+        assert!(!filter.remove(&Hashed(hash)) && filter.len() == len - count);
     }
     more_lookups!(&filter);
-    assert!(filter.bits_per_key().is_finite() && filter.len() <= filter.slots() * filter.max_copies());
+    assert!(filter.statistics().bits_per_key.is_finite() && filter.len() <= filter.slots() * filter.max_copies());
     deletable(&filter);
-    assert!(DLeftFilter::from_bytes(&filter.to_bytes()).is_ok());
+    assert!(DLeftFilter::from_bytes(&filter.snapshot().to_vec()).is_ok());
     filter.clear();
-    assert!(filter.is_empty() && filter.insert_hash(1).is_ok());
+    assert!(filter.is_empty() && filter.insert(&Hashed(1)).is_ok());
 }
 
 /// Puts the checksums where they belong, if there is room.

@@ -4,6 +4,7 @@
 
 #![no_main]
 
+use lanebloom::{Bitmap, Hashed};
 use lanebloom_formats::internal::parquet_chunks;
 use lanebloom_formats::splitblock::{Header, block_index, check_block, hash};
 use lanebloom_formats::{SplitBlockBloom, SplitBlockView};
@@ -60,11 +61,11 @@ fn used(filter: SplitBlockBloom, bitset: &[u8]) {
     let hashes: Vec<u64> = keys.iter().map(hash).collect();
     let (mut flags, mut bitmap) = ([false; 70], [0; 2]);
     filter.contains_batch(&keys, &mut flags);
-    view.contains_hashes_bitmap(&hashes, &mut bitmap);
+    view.contains_batch(Hashed::slice(&hashes), Bitmap(&mut bitmap));
     for (i, hash) in hashes.iter().enumerate() {
         let block = &bitset[32 * block_index(*hash, view.blocks())..][..32];
         let found = check_block(block.try_into().unwrap(), *hash);
-        assert!(filter.contains_hash(*hash) == found && view.contains_hash(*hash) == found);
+        assert!(filter.contains(&Hashed(*hash)) == found && view.contains(&Hashed(*hash)) == found);
         assert!(flags[i] == found && (bitmap[i / 64] >> (i % 64) & 1 == 1) == found);
     }
     let now = filter.statistics();
@@ -72,10 +73,10 @@ fn used(filter: SplitBlockBloom, bitset: &[u8]) {
     assert_eq!(now.false_positive_rate, view.statistics().false_positive_rate);
 
     let copy = filter.clone();
-    let new = hashes.iter().filter(|hash| filter.insert_hash(**hash)).count();
+    let new = hashes.iter().filter(|hash| filter.insert(&Hashed(**hash))).count();
     assert_eq!(copy.insert_batch(&keys), new);
     assert!(copy == filter && !copy.union_from(&filter).unwrap());
-    filter.contains_hashes(&hashes, &mut flags);
+    filter.contains_batch(Hashed::slice(&hashes), &mut flags);
     assert!(flags == [true; 70]);
-    let _ = (filter.estimated_len(), filter.expected_keys(), format!("{filter:?}"));
+    let _ = (filter.statistics().len, filter.expected_keys(), format!("{filter:?}"));
 }

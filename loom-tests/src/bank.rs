@@ -5,8 +5,8 @@
 //! | change | red |
 //! |---|---|
 //! | `Bits::add_bit` is `Relaxed`, or a load and a store | five models; `inserts_into_two_columns...` |
-//! | `and` or `contains_hash` without `acquire_if` | `whoever_finds_a_column...` |
-//! | `insert_hash` or `insert_hashes` without its acquire | `whoever_finds_a_column...` |
+//! | `and` or `contains` without `acquire_if` | `whoever_finds_a_column...` |
+//! | `insert` or `insert_batch` without its acquire | `whoever_finds_a_column...` |
 //! | `push` without its acquire, or without some bits | `a_push_publishes...` |
 //! | the mark of a column comes after its bits | both models of copies |
 //! | the mark is set without `Release`, or `columns_in_use` does not acquire | `whoever_finds_a_column...` |
@@ -18,7 +18,7 @@
 //! it: so the acquire stays.)
 
 use super::*;
-use lanebloom::FilterBank;
+use lanebloom::{FilterBank, Hashed};
 
 /// 64 columns of one line each: a word for every row. Keys have one word of one bit, so that loom
 /// has few accesses to try.
@@ -34,7 +34,7 @@ fn insert(bank: &Arc<FilterBank>, work: &Arc<Work>, column: usize) -> impl FnOnc
     share!(bank, work);
     move || {
         work.do_it();
-        bank.insert_hash(column, A).unwrap()
+        bank.insert(column, &Hashed(A)).unwrap()
     }
 }
 
@@ -44,7 +44,7 @@ fn inserts_into_two_columns_of_a_word_keep_each_other() {
         let (bank, work) = (bank(), Arc::new(Work::new()));
         let new = beside(insert(&bank, &work, 3), insert(&bank, &work, 7));
         assert_eq!(new, (true, true));
-        assert!(bank.which_hash(A).eq([3, 7]) && bank.columns_in_use().eq([3, 7]));
+        assert!(bank.which(&Hashed(A)).eq([3, 7]) && bank.columns_in_use().eq([3, 7]));
     });
 }
 
@@ -54,7 +54,7 @@ fn of_two_inserts_of_a_key_into_a_column_one_is_new() {
         let (bank, work) = (bank(), Arc::new(Work::new()));
         let new = beside(insert(&bank, &work, 3), insert(&bank, &work, 3));
         assert!(new.0 || new.1);
-        assert!(bank.which_hash(A).eq([3]));
+        assert!(bank.which(&Hashed(A)).eq([3]));
     });
 }
 
@@ -62,17 +62,17 @@ fn of_two_inserts_of_a_key_into_a_column_one_is_new() {
 #[test]
 fn whoever_finds_a_column_sees_what_its_inserter_did_before() {
     let finds: [fn(&FilterBank) -> bool; 8] = [
-        |bank| bank.which_hash(A).next() == Some(3),
-        |bank| bank.which_hash_into(A, &mut [0]),
-        |bank| bank.count_hash(A) == 1,
+        |bank| bank.which(&Hashed(A)).next() == Some(3),
+        |bank| bank.which_into(&Hashed(A), &mut [0]),
+        |bank| bank.count(&Hashed(A)) == 1,
         |bank| {
             let mut found = false;
-            bank.which_hashes(&[A], |_, columns| found = columns != [0]);
+            bank.which_batch(Hashed::slice(&[A]), |_, columns| found = columns != [0]);
             found
         },
-        |bank| bank.contains_hash(3, A),
-        |bank| !bank.insert_hash(3, A).unwrap(),
-        |bank| bank.insert_hashes(3, &[A]) == Ok(0),
+        |bank| bank.contains(3, &Hashed(A)),
+        |bank| !bank.insert(3, &Hashed(A)).unwrap(),
+        |bank| bank.insert_batch(3, Hashed::slice(&[A])) == Ok(0),
         |bank| bank.columns_in_use().next() == Some(3),
     ];
     for find in finds {
@@ -86,7 +86,7 @@ fn whoever_finds_a_column_sees_what_its_inserter_did_before() {
                 }
             });
             // And an insert that happened before is found.
-            assert!(bank.which_hash(A).eq([3]));
+            assert!(bank.which(&Hashed(A)).eq([3]));
         });
     }
 }
@@ -110,7 +110,7 @@ fn a_push_publishes_the_inserts_of_its_filter() {
         let looker = {
             share!(bank, work);
             move || {
-                if bank.any_hash(A) {
+                if bank.any(&Hashed(A)) {
                     assert!(work.is_visible());
                 }
             }
@@ -120,7 +120,7 @@ fn a_push_publishes_the_inserts_of_its_filter() {
         assert_eq!(pusher.join().unwrap(), 0);
         looker.join().unwrap();
         assert_eq!(bank.push(&filter).unwrap(), 1);
-        assert!(bank.contains_hash(1, A));
+        assert!(bank.contains(1, &Hashed(A)));
     });
 }
 
@@ -135,9 +135,14 @@ fn model_of_all_words(check: impl Fn() + Send + Sync + 'static) {
 #[test]
 fn whoever_finds_a_key_in_a_copy_sees_what_its_inserter_did_before() {
     let finds: [fn(&FilterBank) -> bool; 3] = [
-        |bank| bank.to_filter(3).unwrap().contains_hash(A),
-        |bank| bank.try_clone().unwrap().any_hash(A),
-        |bank| FilterBank::from_bytes(&bank.to_bytes()).unwrap().0.any_hash(A),
+        |bank| bank.to_filter(3).unwrap().contains(&Hashed(A)),
+        |bank| bank.try_clone().unwrap().any(&Hashed(A)),
+        |bank| {
+            FilterBank::from_bytes(&bank.snapshot().to_vec())
+                .unwrap()
+                .0
+                .any(&Hashed(A))
+        },
     ];
     for find in finds {
         model_of_all_words(move || {
@@ -155,7 +160,10 @@ fn whoever_finds_a_key_in_a_copy_sees_what_its_inserter_did_before() {
 /// A copy of a bank beside an insert can be read: a column that has a bit is in use.
 #[test]
 fn a_copy_beside_an_insert_is_whole() {
-    let copies: [fn(&FilterBank) -> Vec<u8>; 2] = [FilterBank::to_bytes, |bank| bank.try_clone().unwrap().to_bytes()];
+    let copies: [fn(&FilterBank) -> Vec<u8>; 2] = [
+        |bank| bank.snapshot().to_vec(),
+        |bank| bank.try_clone().unwrap().snapshot().to_vec(),
+    ];
     for copy in copies {
         model_of_all_words(move || {
             let (bank, work) = (bank(), Arc::new(Work::new()));

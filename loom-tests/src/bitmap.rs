@@ -164,7 +164,7 @@ fn a_copy_holds_what_was_inserted_before() {
         };
         beside(inserter, move || {
             let before = inserted.load(Ordering::Acquire);
-            let (copy, bytes) = (set.try_clone().unwrap(), set.to_bytes());
+            let (copy, bytes) = (set.try_clone().unwrap(), set.snapshot().to_vec());
             if before {
                 assert!(copy.contains(3));
                 assert!(ConcurrentBitmap::from_bytes(&bytes).unwrap().0.contains(3));

@@ -2,15 +2,19 @@
 //! inserts. Under loom two hashes per line are enough for that.
 
 use super::*;
+use lanebloom::Hashed;
 
 #[test]
 fn no_bit_of_two_is_lost_and_each_key_has_one_winner() {
     loom::model(|| {
         let raced = Arc::new(filter(1));
         let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
-        let won = beside(move || one.insert_hashes(&[A, B]), move || other.insert_hashes(&[B, A]));
+        let won = beside(
+            move || one.insert_batch(Hashed::slice(&[A, B])),
+            move || other.insert_batch(Hashed::slice(&[B, A])),
+        );
         assert_eq!(won.0 + won.1, 2);
-        assert!(raced.contains_hash(A) && raced.contains_hash(B));
+        assert!(raced.contains(&Hashed(A)) && raced.contains(&Hashed(B)));
     });
 }
 
@@ -20,11 +24,11 @@ fn no_bit_is_lost_beside_a_single_insert_and_each_key_has_one_winner() {
         let raced = Arc::new(filter(1));
         let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
         let won = beside(
-            move || one.insert_hashes(&[A, B]),
-            move || usize::from(other.insert_hash(A)),
+            move || one.insert_batch(Hashed::slice(&[A, B])),
+            move || usize::from(other.insert(&Hashed(A))),
         );
         assert_eq!(won.0 + won.1, 2);
-        assert!(raced.contains_hash(A) && raced.contains_hash(B));
+        assert!(raced.contains(&Hashed(A)) && raced.contains(&Hashed(B)));
     });
 }
 
@@ -35,10 +39,10 @@ fn flags_tell_the_winner() {
         let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
         let flagged = move || {
             let mut first_seen = [false; 3];
-            one.insert_hashes_flagged(&[A, B, A], &mut first_seen);
+            one.insert_batch_into(Hashed::slice(&[A, B, A]), &mut first_seen);
             first_seen
         };
-        let (first_seen, won) = beside(flagged, move || other.insert_hash(A));
+        let (first_seen, won) = beside(flagged, move || other.insert(&Hashed(A)));
         assert_eq!(first_seen, [!won, true, false]);
     });
 }
@@ -49,21 +53,28 @@ fn with_several_words_each_key_has_a_winner() {
         loom::model(move || {
             let raced = Arc::new(filter());
             let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
-            let won = beside(move || one.insert_hashes(&[A, A]), move || other.insert_hash(A));
+            let won = beside(
+                move || one.insert_batch(Hashed::slice(&[A, A])),
+                move || other.insert(&Hashed(A)),
+            );
             assert!(won.0 + usize::from(won.1) >= 1 && won.0 <= 1);
-            assert!(raced.contains_hash(A));
+            assert!(raced.contains(&Hashed(A)));
         });
     }
 }
 
 #[test]
 fn who_finds_a_key_sees_what_its_inserter_did_before() {
-    let insert = |filter: &ConcurrentBloom| assert_eq!(filter.insert_hashes(&[A, B]), 2);
-    publishes(|| filter(1), insert, |filter| filter.contains_hash(A));
+    let insert = |filter: &ConcurrentBloom| assert_eq!(filter.insert_batch(Hashed::slice(&[A, B])), 2);
+    publishes(|| filter(1), insert, |filter| filter.contains(&Hashed(A)));
 }
 
 #[test]
 fn who_inserts_in_vain_sees_what_the_inserter_did_before() {
-    let insert = |filter: &ConcurrentBloom| _ = filter.insert_hash(A);
-    publishes(|| filter(1), insert, |filter| filter.insert_hashes(&[A, A]) == 0);
+    let insert = |filter: &ConcurrentBloom| _ = filter.insert(&Hashed(A));
+    publishes(
+        || filter(1),
+        insert,
+        |filter| filter.insert_batch(Hashed::slice(&[A, A])) == 0,
+    );
 }

@@ -2,7 +2,7 @@
 //! missing, and removed keys leave nothing behind.
 
 use super::*;
-use lanebloom::CountingBloom;
+use lanebloom::{CountingBloom, Hashed};
 
 fn filter(words_per_key: usize) -> CountingBloom {
     CountingBloom::builder()
@@ -59,7 +59,7 @@ impl CollidingKeys {
     fn filter(&self, present: &[u64]) -> CountingBloom {
         let filter = filter(self.words);
         for &key in present {
-            filter.insert_hash(key);
+            filter.insert(&Hashed(key));
         }
         filter
     }
@@ -83,15 +83,17 @@ fn the_keys_share_counters() {
             second_of_a,
             ..
         } = keys;
-        let counters = |present: &[u64]| (keys.filter(present).fill_ratio() * 128.0).round() as usize;
+        let counters = |present: &[u64]| (keys.filter(present).statistics().fill_ratio * 128.0).round() as usize;
         assert_eq!(counters(&[a]), 1 + 2 * keys.words);
         let shared = |with: u64| counters(&[a]) + counters(&[with]) - counters(&[a, with]);
         assert_eq!((shared(b), shared(first_of_a)), (keys.words, 3));
         assert_eq!(shared(second_of_a), if keys.words == 1 { 0 } else { 2 });
         // Neither makes it a false positive.
-        assert!(!keys.filter(&[b]).contains_hash(a));
+        assert!(!keys.filter(&[b]).contains(&Hashed(a)));
         if keys.words == 2 {
-            assert!(!keys.filter(&[first_of_a]).contains_hash(a) && !keys.filter(&[second_of_a]).contains_hash(a));
+            assert!(
+                !keys.filter(&[first_of_a]).contains(&Hashed(a)) && !keys.filter(&[second_of_a]).contains(&Hashed(a))
+            );
         }
     });
 }
@@ -103,13 +105,13 @@ fn a_key_is_found_whatever_happens_to_those_that_share_its_counters() {
         let filter = Arc::new(keys.filter(&[b]));
         let changing = Arc::clone(&filter);
         let changer = move || {
-            changing.insert_hash(a);
-            assert!(changing.remove_hash(a));
+            changing.insert(&Hashed(a));
+            assert!(changing.remove(&Hashed(a)));
         };
         let asking = Arc::clone(&filter);
         beside(changer, move || {
-            assert!(asking.contains_hash(b));
-            assert!(asking.contains_hash(b));
+            assert!(asking.contains(&Hashed(b)));
+            assert!(asking.contains(&Hashed(b)));
         });
         assert!(*filter == keys.filter(&[b]));
     });
@@ -122,10 +124,10 @@ fn a_remove_beside_an_insert_of_another_key_changes_its_own_counters_alone() {
         let filter = Arc::new(keys.filter(&[a]));
         let (removing, inserting) = (Arc::clone(&filter), Arc::clone(&filter));
         let answers = beside(
-            move || removing.remove_hash(a),
+            move || removing.remove(&Hashed(a)),
             move || {
-                let new = inserting.insert_hash(b);
-                assert!(inserting.contains_hash(b));
+                let new = inserting.insert(&Hashed(b));
+                assert!(inserting.contains(&Hashed(b)));
                 new
             },
         );
@@ -139,7 +141,10 @@ fn of_two_removes_of_a_key_that_is_there_once_exactly_one_succeeds() {
     for_each_words(|keys| {
         let filter = Arc::new(keys.filter(&[keys.a]));
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
-        let removed = beside(move || one.remove_hash(keys.a), move || other.remove_hash(keys.a));
+        let removed = beside(
+            move || one.remove(&Hashed(keys.a)),
+            move || other.remove(&Hashed(keys.a)),
+        );
         assert!(removed.0 != removed.1);
         assert!(*filter == keys.filter(&[]));
     });
@@ -153,10 +158,13 @@ fn of_two_removes_of_a_key_that_is_covered_in_one_word_exactly_one_succeeds_and_
         loom::model(move || {
             let filter = Arc::new(KEYS.filter(&[KEYS.a, other_key]));
             let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
-            let removed = beside(move || one.remove_hash(KEYS.a), move || other.remove_hash(KEYS.a));
+            let removed = beside(
+                move || one.remove(&Hashed(KEYS.a)),
+                move || other.remove(&Hashed(KEYS.a)),
+            );
             assert!(removed.0 != removed.1);
             assert!(*filter == KEYS.filter(&[other_key]));
-            assert!(filter.contains_hash(other_key));
+            assert!(filter.contains(&Hashed(other_key)));
         });
     }
 }
@@ -170,7 +178,7 @@ fn of_three_removes_exactly_one_succeeds() {
         let filter = Arc::new(KEYS.filter(&[KEYS.a, KEYS.first_of_a]));
         let remove = |filter: &Arc<CountingBloom>| {
             share!(filter);
-            move || usize::from(filter.remove_hash(KEYS.a))
+            move || usize::from(filter.remove(&Hashed(KEYS.a)))
         };
         let third = thread::spawn(remove(&filter));
         let removed = beside(remove(&filter), remove(&filter));
@@ -188,8 +196,8 @@ fn a_remove_in_vain_hides_no_key() {
         let filter = Arc::new(KEYS.filter(&[KEYS.first_of_a]));
         let (removing, asking) = (Arc::clone(&filter), Arc::clone(&filter));
         let (removed, ()) = beside(
-            move || removing.remove_hash(KEYS.a),
-            move || assert!(asking.contains_hash(KEYS.first_of_a) && asking.contains_hash(KEYS.first_of_a)),
+            move || removing.remove(&Hashed(KEYS.a)),
+            move || assert!(asking.contains(&Hashed(KEYS.first_of_a)) && asking.contains(&Hashed(KEYS.first_of_a))),
         );
         assert!(!removed && *filter == KEYS.filter(&[KEYS.first_of_a]));
     });
@@ -203,12 +211,12 @@ fn with_one_word_per_key_removes_in_vain_hide_no_key() {
         let filter = Arc::new(keys.filter(&[keys.a, keys.b]));
         let remove = |filter: &Arc<CountingBloom>| {
             share!(filter);
-            move || filter.remove_hash(keys.a)
+            move || filter.remove(&Hashed(keys.a))
         };
         let second = thread::spawn(remove(&filter));
         let asking = Arc::clone(&filter);
         let (removed, ()) = beside(remove(&filter), move || {
-            assert!(asking.contains_hash(keys.b));
+            assert!(asking.contains(&Hashed(keys.b)));
         });
         assert!(removed != second.join().unwrap());
         assert!(*filter == keys.filter(&[keys.b]));
@@ -220,10 +228,13 @@ fn of_two_inserts_one_is_told_that_the_key_is_new_and_both_count() {
     for_each_words(|keys| {
         let filter = Arc::new(keys.filter(&[]));
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
-        let new = beside(move || one.insert_hash(keys.a), move || other.insert_hash(keys.a));
+        let new = beside(
+            move || one.insert(&Hashed(keys.a)),
+            move || other.insert(&Hashed(keys.a)),
+        );
         assert!(new.0 || new.1);
         assert!(keys.words > 1 || new.0 != new.1);
-        assert_eq!([(); 3].map(|()| filter.remove_hash(keys.a)), [true, true, false]);
+        assert_eq!([(); 3].map(|()| filter.remove(&Hashed(keys.a))), [true, true, false]);
         assert!(*filter == keys.filter(&[]));
     });
 }
@@ -234,8 +245,8 @@ fn a_key_that_was_inserted_twice_is_found_while_it_is_removed_once() {
         let filter = Arc::new(keys.filter(&[keys.a, keys.a]));
         let (removing, asking) = (Arc::clone(&filter), Arc::clone(&filter));
         let removed = beside(
-            move || removing.remove_hash(keys.a),
-            move || assert!(asking.contains_hash(keys.a) && asking.contains_hash(keys.a)),
+            move || removing.remove(&Hashed(keys.a)),
+            move || assert!(asking.contains(&Hashed(keys.a)) && asking.contains(&Hashed(keys.a))),
         );
         assert!(removed.0);
     });
@@ -248,18 +259,18 @@ fn racing_inserts_stick_at_15() {
         let CollidingKeys { a, b, .. } = keys;
         let filter = Arc::new(keys.filter(&[a; 14]));
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
-        beside(move || one.insert_hash(a), move || other.insert_hash(b));
+        beside(move || one.insert(&Hashed(a)), move || other.insert(&Hashed(b)));
         let mut alone = keys.filter(&[a; 15]);
-        alone.insert_hash(b);
+        alone.insert(&Hashed(b));
         assert!(*filter == alone);
         assert_eq!(filter.stuck_counters(), 1 + 2 * keys.words);
         // Removed again, all but what is stuck goes.
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
-        let removed = beside(move || one.remove_hash(a), move || other.remove_hash(b));
+        let removed = beside(move || one.remove(&Hashed(a)), move || other.remove(&Hashed(b)));
         assert_eq!(removed, (true, true));
-        assert!(filter.contains_hash(a) && !filter.contains_hash(b));
+        assert!(filter.contains(&Hashed(a)) && !filter.contains(&Hashed(b)));
         alone.clear();
-        (0..15).for_each(|_| _ = alone.insert_hash(a));
+        (0..15).for_each(|_| _ = alone.insert(&Hashed(a)));
         assert!(*filter == alone);
     });
 }
@@ -269,23 +280,23 @@ fn work_and_insert(filter: &Arc<CountingBloom>, work: &Arc<Work>, key: u64) -> i
     share!(filter, work);
     move || {
         work.do_it();
-        filter.insert_hash(key)
+        filter.insert(&Hashed(key))
     }
 }
 
 #[test]
 fn who_finds_inserts_or_removes_a_key_sees_what_its_inserter_did_before() {
     for finds in [
-        |filter: &CountingBloom, key| filter.contains_hash(key),
-        |filter: &CountingBloom, key| !filter.insert_hash(key),
-        |filter: &CountingBloom, key| filter.remove_hash(key),
+        |filter: &CountingBloom, key| filter.contains(&Hashed(key)),
+        |filter: &CountingBloom, key| !filter.insert(&Hashed(key)),
+        |filter: &CountingBloom, key| filter.remove(&Hashed(key)),
         |filter: &CountingBloom, key| {
             let mut found = [false];
-            filter.contains_hashes(&[key], &mut found);
+            filter.contains_batch(Hashed::slice(&[key]), &mut found);
             found[0]
         },
-        |filter: &CountingBloom, key| filter.insert_hashes(&[key]) == 0,
-        |filter: &CountingBloom, key| filter.remove_hashes(&[key]) == 1,
+        |filter: &CountingBloom, key| filter.insert_batch(Hashed::slice(&[key])) == 0,
+        |filter: &CountingBloom, key| filter.remove_batch(Hashed::slice(&[key])) == 1,
     ] {
         for_each_words(move |keys| {
             let (filter, work) = (Arc::new(keys.filter(&[])), Arc::new(Work::new()));
@@ -317,7 +328,7 @@ fn an_insert_publishes_where_all_counters_are_stuck() {
             // That the insert has been is known, by what orders nothing; the lookup itself makes
             // its work visible.
             if inserted.load(Ordering::Relaxed) {
-                filter.insert_hash(keys.a);
+                filter.insert(&Hashed(keys.a));
                 assert!(work.is_visible());
             }
         });
@@ -331,9 +342,9 @@ fn publication_survives_other_keys_in_the_same_word() {
         let keys = keys(1);
         let (filter, work) = (Arc::new(keys.filter(&[keys.b])), Arc::new(Work::new()));
         let other = Arc::clone(&filter);
-        let other = thread::spawn(move || other.remove_hash(keys.b));
+        let other = thread::spawn(move || other.remove(&Hashed(keys.b)));
         beside(work_and_insert(&filter, &work, keys.a), move || {
-            if filter.contains_hash(keys.a) {
+            if filter.contains(&Hashed(keys.a)) {
                 assert!(work.is_visible());
             }
         });
@@ -351,11 +362,11 @@ fn who_inserts_a_removed_key_sees_what_its_remover_did_before() {
             share!(filter, work);
             move || {
                 work.do_it();
-                assert!(filter.remove_hash(keys.a));
+                assert!(filter.remove(&Hashed(keys.a)));
             }
         };
         beside(remover, move || {
-            if filter.insert_hash(keys.a) {
+            if filter.insert(&Hashed(keys.a)) {
                 assert!(work.is_visible());
             }
         });
@@ -367,17 +378,17 @@ fn no_false_negative_after_an_insert_that_happened_before() {
     let test = |keys: CollidingKeys| {
         let (filter, inserted) = (Arc::new(keys.filter(&[keys.a])), Arc::new(AtomicBool::new(false)));
         let remover = Arc::clone(&filter);
-        let remover = thread::spawn(move || remover.remove_hash(keys.a));
+        let remover = thread::spawn(move || remover.remove(&Hashed(keys.a)));
         let inserter = {
             share!(filter, inserted);
             move || {
-                filter.insert_hash(keys.a);
+                filter.insert(&Hashed(keys.a));
                 inserted.store(true, Ordering::Release);
             }
         };
         beside(inserter, move || {
             if inserted.load(Ordering::Acquire) {
-                assert!(filter.contains_hash(keys.a));
+                assert!(filter.contains(&Hashed(keys.a)));
             }
         });
         assert!(remover.join().unwrap());
@@ -394,10 +405,10 @@ fn a_union_beside_inserts_and_removes_loses_nothing() {
         let (all, part) = (Arc::new(keys.filter(&[b])), keys.filter(&[a]));
         let (changing, uniting) = (Arc::clone(&all), Arc::clone(&all));
         let changed = beside(
-            move || changing.remove_hash(b),
+            move || changing.remove(&Hashed(b)),
             move || {
                 let changed = uniting.union_from(&part).unwrap();
-                assert!(uniting.contains_hash(a));
+                assert!(uniting.contains(&Hashed(a)));
                 changed
             },
         );
@@ -421,7 +432,7 @@ fn a_union_takes_what_was_inserted_before_and_publishes_it() {
             }
         };
         beside(uniter, move || {
-            if all.contains_hash(keys.a) {
+            if all.contains(&Hashed(keys.a)) {
                 assert!(work.is_visible());
             }
         });
@@ -438,8 +449,8 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
             // to order memory too.
             let snapshot = thread::spawn(move || live.try_clone().unwrap()).join().unwrap();
             let visible = work.is_visible();
-            assert!(snapshot.contains_hash(keys.b));
-            assert!(visible || !snapshot.contains_hash(keys.a));
+            assert!(snapshot.contains(&Hashed(keys.b)));
+            assert!(visible || !snapshot.contains(&Hashed(keys.a)));
         });
     });
 }
@@ -453,12 +464,12 @@ fn bytes_hold_what_was_inserted_before() {
         let changer = {
             share!(filter);
             move || {
-                filter.insert_hash(a);
-                assert!(filter.remove_hash(a));
+                filter.insert(&Hashed(a));
+                assert!(filter.remove(&Hashed(a)));
             }
         };
-        let (_, bytes) = beside(changer, move || filter.to_bytes());
+        let (_, bytes) = beside(changer, move || filter.snapshot().to_vec());
         let (copy, _) = CountingBloom::from_bytes(&bytes).unwrap();
-        assert!(copy.contains_hash(b));
+        assert!(copy.contains(&Hashed(b)));
     });
 }

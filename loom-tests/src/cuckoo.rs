@@ -2,7 +2,7 @@
 //! moves one fingerprint.
 
 use super::*;
-use lanebloom::CuckooFilter;
+use lanebloom::{CuckooFilter, Hashed};
 
 const BUCKETS: u64 = 6;
 
@@ -78,23 +78,23 @@ fn bystanders() -> impl Iterator<Item = u64> {
 /// A filter in which an insert of `NEW` moves `MOVED`.
 fn about_to_move() -> Arc<CuckooFilter> {
     let filter = filter();
-    filter.insert_hash(MOVED[0]).unwrap();
-    bystanders().for_each(|hash| filter.insert_hash(hash).unwrap());
+    filter.insert(&Hashed(MOVED[0])).unwrap();
+    bystanders().for_each(|hash| filter.insert(&Hashed(hash)).unwrap());
     Arc::new(filter)
 }
 
 fn inserter(filter: &Arc<CuckooFilter>, hash: u64) -> impl FnOnce() + 'static {
     share!(filter);
-    move || filter.insert_hash(hash).unwrap()
+    move || filter.insert(&Hashed(hash)).unwrap()
 }
 
 fn remover(filter: &Arc<CuckooFilter>, hash: u64) -> impl FnOnce() -> bool + 'static {
     share!(filter);
-    move || filter.remove_hash(hash)
+    move || filter.remove(&Hashed(hash))
 }
 
 fn all_bystanders_are_in(filter: &CuckooFilter) {
-    assert!(bystanders().all(|hash| filter.count_hash(hash) == 1));
+    assert!(bystanders().all(|hash| filter.count(&Hashed(hash)) == 1));
 }
 
 /// Otherwise the tests of this file would try less than they claim.
@@ -103,15 +103,15 @@ fn the_insert_does_move_the_key() {
     loom::model(|| {
         let filter = about_to_move();
         // The destination takes four, and three once the key has come there.
-        filter.insert_hash(NEW).unwrap();
+        filter.insert(&Hashed(NEW)).unwrap();
         let fingerprints = (0..3).map(|i| fingerprint_between(DESTINATION, Some(SOURCE), 500, i));
-        fingerprints.for_each(|fingerprint| filter.insert_hash(hash(DESTINATION, fingerprint)).unwrap());
+        fingerprints.for_each(|fingerprint| filter.insert(&Hashed(hash(DESTINATION, fingerprint))).unwrap());
         let last = fingerprint_between(DESTINATION, Some(SOURCE), 500, 3);
-        assert!(filter.insert_hash(hash(DESTINATION, last)).unwrap_err().is_full());
+        assert!(filter.insert(&Hashed(hash(DESTINATION, last))).unwrap_err().is_full());
         // And there is where it is taken out.
-        assert!(filter.remove_hash(MOVED[1]));
-        filter.insert_hash(hash(DESTINATION, last)).unwrap();
-        assert!(filter.insert_hash(NEXT).unwrap_err().is_full());
+        assert!(filter.remove(&Hashed(MOVED[1])));
+        filter.insert(&Hashed(hash(DESTINATION, last))).unwrap();
+        assert!(filter.insert(&Hashed(NEXT)).unwrap_err().is_full());
         all_bystanders_are_in(&filter);
     });
 }
@@ -123,11 +123,11 @@ fn a_moving_fingerprint_is_never_unseen() {
             let filter = about_to_move();
             let looker = {
                 share!(filter);
-                move || filter.contains_hash(key)
+                move || filter.contains(&Hashed(key))
             };
             let (_, found) = beside(inserter(&filter, NEW), looker);
             assert!(found);
-            assert!(filter.contains_hash(NEW));
+            assert!(filter.contains(&Hashed(NEW)));
             all_bystanders_are_in(&filter);
         });
     }
@@ -142,14 +142,14 @@ fn a_moving_fingerprint_is_counted_and_found_in_a_batch() {
                 share!(filter);
                 move || {
                     let mut found = [false];
-                    filter.contains_hashes(&[key], &mut found);
-                    (found[0], filter.count_hash(key))
+                    filter.contains_batch(Hashed::slice(&[key]), &mut found);
+                    (found[0], filter.count(&Hashed(key)))
                 }
             };
             let (_, (found, count)) = beside(inserter(&filter, NEW), looker);
             // Twice for the moment that it is in both.
             assert!(found && (1..=2).contains(&count));
-            assert_eq!(filter.count_hash(key), 1);
+            assert_eq!(filter.count(&Hashed(key)), 1);
         });
     }
 }
@@ -164,25 +164,25 @@ fn a_tag_that_moves_there_and_back_is_never_unseen() {
             let beside_it: Vec<u64> = (0..4)
                 .map(|i| hash(DESTINATION, fingerprint_between(DESTINATION, Some(FULL + 1), 600, i)))
                 .collect();
-            filter.insert_hashes(&beside_it).unwrap();
-            assert!(filter.remove_hash(beside_it[0]));
+            filter.insert_batch(Hashed::slice(&beside_it)).unwrap();
+            assert!(filter.remove(&Hashed(beside_it[0])));
             let mover = {
                 share!(filter);
                 move || {
-                    filter.insert_hash(NEW).unwrap();
-                    assert!(filter.remove_hash(NEW));
+                    filter.insert(&Hashed(NEW)).unwrap();
+                    assert!(filter.remove(&Hashed(NEW)));
                     // Its second bucket is full as well.
                     filter
-                        .insert_hash(hash(
+                        .insert(&Hashed(hash(
                             DESTINATION,
                             fingerprint_between(DESTINATION, Some(SOURCE), 700, 0),
-                        ))
+                        )))
                         .unwrap();
                 }
             };
             let looker = {
                 share!(filter);
-                move || filter.contains_hash(key)
+                move || filter.contains(&Hashed(key))
             };
             let (_, found) = beside(mover, looker);
             assert!(found);
@@ -197,7 +197,7 @@ fn a_removal_beside_a_move_takes_the_tag_and_its_copy() {
             let filter = about_to_move();
             let (_, removed) = beside(inserter(&filter, NEW), remover(&filter, key));
             assert!(removed);
-            assert_eq!((filter.count_hash(key), filter.count_hash(NEW)), (0, 1));
+            assert_eq!((filter.count(&Hashed(key)), filter.count(&Hashed(NEW))), (0, 1));
             all_bystanders_are_in(&filter);
             assert_eq!(filter.len(), 8);
         });
@@ -213,13 +213,13 @@ fn of_removers_beside_a_move_exactly_one_wins() {
             let mover = {
                 share!(filter);
                 move || {
-                    filter.insert_hash(NEW).unwrap();
-                    filter.remove_hash(keys[0])
+                    filter.insert(&Hashed(NEW)).unwrap();
+                    filter.remove(&Hashed(keys[0]))
                 }
             };
             let removed = beside(mover, remover(&filter, keys[1]));
             assert!(removed.0 != removed.1);
-            assert_eq!(filter.count_hash(MOVED[0]), 0);
+            assert_eq!(filter.count(&Hashed(MOVED[0])), 0);
             all_bystanders_are_in(&filter);
             assert_eq!(filter.len(), 8);
         });
@@ -245,8 +245,8 @@ fn copies_of_one_key_are_counted_through_a_move() {
         loom::model(move || {
             let filter = about_to_move();
             beside(inserter(&filter, NEW), inserter(&filter, key));
-            assert_eq!(filter.count_hash(key), 2);
-            assert!(filter.remove_hash(key) && filter.remove_hash(key) && !filter.remove_hash(key));
+            assert_eq!(filter.count(&Hashed(key)), 2);
+            assert!(filter.remove(&Hashed(key)) && filter.remove(&Hashed(key)) && !filter.remove(&Hashed(key)));
             all_bystanders_are_in(&filter);
         });
     }
@@ -258,7 +258,7 @@ fn two_inserts_that_want_the_same_slot_both_get_one() {
         let filter = Arc::new(filter());
         beside(inserter(&filter, NEW), inserter(&filter, NEXT));
         assert_eq!(
-            (filter.count_hash(NEW), filter.count_hash(NEXT), filter.len()),
+            (filter.count(&Hashed(NEW)), filter.count(&Hashed(NEXT)), filter.len()),
             (1, 1, 2)
         );
     });
@@ -271,14 +271,14 @@ fn two_inserts_that_need_the_same_move_lose_nothing() {
         let filter = about_to_move();
         // Room for two: one more fingerprint of the source has another way out.
         let out = bystanders().next().unwrap();
-        assert!(filter.remove_hash(out));
+        assert!(filter.remove(&Hashed(out)));
         let second = hash(SOURCE, fingerprint_between(SOURCE, Some(DESTINATION), 800, 0));
-        filter.insert_hash(second).unwrap();
+        filter.insert(&Hashed(second)).unwrap();
         beside(inserter(&filter, NEW), inserter(&filter, NEXT));
         for key in [MOVED[0], MOVED[1], second, NEW, NEXT] {
-            assert_eq!(filter.count_hash(key), 1);
+            assert_eq!(filter.count(&Hashed(key)), 1);
         }
-        assert!(bystanders().skip(1).all(|hash| filter.count_hash(hash) == 1));
+        assert!(bystanders().skip(1).all(|hash| filter.count(&Hashed(hash)) == 1));
         assert_eq!(filter.len(), 10);
     });
 }
@@ -287,10 +287,10 @@ fn two_inserts_that_need_the_same_move_lose_nothing() {
 fn an_insert_beside_a_removal_of_another_key_loses_neither() {
     loom::model(|| {
         let filter = Arc::new(filter());
-        filter.insert_hash(NEW).unwrap();
+        filter.insert(&Hashed(NEW)).unwrap();
         let (removed, _) = beside(remover(&filter, NEW), inserter(&filter, NEXT));
         assert!(removed);
-        assert_eq!((filter.count_hash(NEW), filter.count_hash(NEXT)), (0, 1));
+        assert_eq!((filter.count(&Hashed(NEW)), filter.count(&Hashed(NEXT))), (0, 1));
     });
 }
 
@@ -299,7 +299,7 @@ fn who_finds_a_key_sees_what_its_inserter_did_before() {
     loom::model(|| {
         let (filter, work) = (Arc::new(filter()), Arc::new(Work::new()));
         beside(work_then_insert(&filter, &work), move || {
-            if filter.contains_hash(MOVED[0]) {
+            if filter.contains(&Hashed(MOVED[0])) {
                 assert!(work.is_visible());
             }
         });
@@ -310,7 +310,7 @@ fn work_then_insert(filter: &Arc<CuckooFilter>, work: &Arc<Work>) -> impl FnOnce
     share!(filter, work);
     move || {
         work.do_it();
-        filter.insert_hash(MOVED[0]).unwrap();
+        filter.insert(&Hashed(MOVED[0])).unwrap();
     }
 }
 
@@ -320,10 +320,10 @@ fn work_then_insert(filter: &Arc<CuckooFilter>, work: &Arc<Work>) -> impl FnOnce
 fn publication_survives_a_move() {
     loom::model(|| {
         let (filter, work) = (Arc::new(filter()), Arc::new(Work::new()));
-        bystanders().for_each(|hash| filter.insert_hash(hash).unwrap());
+        bystanders().for_each(|hash| filter.insert(&Hashed(hash)).unwrap());
         let worker = thread::spawn(work_then_insert(&filter, &work));
         beside(inserter(&filter, NEW), move || {
-            if filter.contains_hash(MOVED[0]) {
+            if filter.contains(&Hashed(MOVED[0])) {
                 assert!(work.is_visible());
             }
         });
@@ -338,13 +338,13 @@ fn no_false_negative_after_an_insert_that_happened_before() {
         let first = {
             share!(filter, inserted);
             move || {
-                filter.insert_hash(NEW).unwrap();
+                filter.insert(&Hashed(NEW)).unwrap();
                 inserted.store(true, Ordering::Release);
             }
         };
         beside(first, move || {
             if inserted.load(Ordering::Acquire) {
-                assert!(filter.contains_hash(NEW));
+                assert!(filter.contains(&Hashed(NEW)));
             }
         });
     });
@@ -359,7 +359,7 @@ fn copies_made_beside_a_move_hold_the_key_once() {
             move || filter.try_clone().unwrap()
         };
         let (_, copy) = beside(inserter(&filter, NEW), copier);
-        assert_eq!(copy.count_hash(MOVED[0]), 1);
+        assert_eq!(copy.count(&Hashed(MOVED[0])), 1);
         all_bystanders_are_in(&copy);
     });
     // By memory that is there, and by a copy of its own.
@@ -371,16 +371,16 @@ fn copies_made_beside_a_move_hold_the_key_once() {
                 move || {
                     if by_stream {
                         let mut stream = Vec::new();
-                        filter.write_to(&mut stream).unwrap();
+                        filter.snapshot().write_to(&mut stream).unwrap();
                         stream
                     } else {
-                        filter.to_bytes()
+                        filter.snapshot().to_vec()
                     }
                 }
             };
             let (_, bytes) = beside(inserter(&filter, NEW), writer);
             let (copy, _) = CuckooFilter::from_bytes(&bytes).unwrap();
-            assert_eq!(copy.count_hash(MOVED[0]), 1);
+            assert_eq!(copy.count(&Hashed(MOVED[0])), 1);
             all_bystanders_are_in(&copy);
         });
     }

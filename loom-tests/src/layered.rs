@@ -2,6 +2,7 @@
 
 use super::guard::{Filters, added_beside_a_rebuild, admitted_throughout_a_rebuild};
 use super::*;
+use lanebloom::Bitmap;
 use lanebloom_guard::{GuardFilter, Layered};
 
 fn collecting() -> Layered {
@@ -41,7 +42,7 @@ fn a_key_is_admitted_throughout_a_rebuild_of_layers() {
 
 fn holds(filter: &Layered, keys: &[&str]) -> bool {
     let mut bitmap = [0];
-    filter.contains_batch_bitmap(keys, &mut bitmap);
+    filter.contains_batch(keys, Bitmap(&mut bitmap));
     bitmap == [(1 << keys.len()) - 1] && keys.iter().all(|key| filter.contains(*key))
 }
 

@@ -12,7 +12,7 @@
 #[cfg(not(debug_assertions))]
 compile_error!("loom needs debug assertions to see its own errors: run ci/loom.sh");
 
-use lanebloom::{BloomView, ConcurrentBloom};
+use lanebloom::{BloomView, ConcurrentBloom, Hashed};
 use lanebloom_guard::CacheGuard;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -148,7 +148,7 @@ fn work_and_insert(filter: &Arc<ConcurrentBloom>, work: &Arc<Work>) -> impl FnOn
     share!(filter, work);
     move || {
         work.do_it();
-        filter.insert_hash(A)
+        filter.insert(&Hashed(A))
     }
 }
 
@@ -158,13 +158,13 @@ fn the_keys_share_their_words_and_not_all_their_bits() {
     loom::model(|| {
         for words in [1, 2] {
             let filter = filter(words);
-            filter.insert_hash(A);
-            assert!(!filter.contains_hash(B));
-            let alone = filter.current_false_positive_rate();
-            filter.insert_hash(B);
+            filter.insert(&Hashed(A));
+            assert!(!filter.contains(&Hashed(B)));
+            let alone = filter.statistics().false_positive_rate;
+            filter.insert(&Hashed(B));
             // Twice the bits in the same words: more than twice the rate, where other words would
             // just double it.
-            assert!(filter.current_false_positive_rate() > 4.0 * alone);
+            assert!(filter.statistics().false_positive_rate > 4.0 * alone);
         }
     });
 }

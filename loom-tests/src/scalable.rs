@@ -2,7 +2,7 @@
 //! and full at one key (or at two), so that every insert looks.
 
 use super::*;
-use lanebloom::ScalableBloom;
+use lanebloom::{Hashed, ScalableBloom};
 
 /// A filter with layers for `capacity` keys each.
 fn growing(capacity: usize, layers: usize) -> Arc<ScalableBloom> {
@@ -21,7 +21,7 @@ const C: u64 = hash_in(1, 0x0812_1822_2832_0000);
 
 fn insert(filter: &Arc<ScalableBloom>, hash: u64) -> impl FnOnce() -> bool + 'static {
     share!(filter);
-    move || filter.insert_hash(hash).unwrap()
+    move || filter.insert(&Hashed(hash)).unwrap()
 }
 
 /// The layers are as small as the tests need them to be.
@@ -50,7 +50,7 @@ fn two_that_see_the_layer_full_add_one() {
         let filter = growing(1, 4);
         assert_eq!(beside(insert(&filter, A), insert(&filter, B)), (true, true));
         assert!((2..=3).contains(&filter.layers().len()));
-        assert!(filter.contains_hash(A) && filter.contains_hash(B) && !filter.contains_hash(C));
+        assert!(filter.contains(&Hashed(A)) && filter.contains(&Hashed(B)) && !filter.contains(&Hashed(C)));
     });
 }
 
@@ -62,21 +62,21 @@ fn an_insert_beside_a_growth_is_not_lost() {
         let growing = {
             share!(filter);
             move || {
-                assert_eq!(filter.insert_hash(A), Ok(true));
-                assert_eq!(filter.insert_hash(C), Ok(true));
-                assert!(filter.contains_hash(A) && filter.contains_hash(C));
+                assert_eq!(filter.insert(&Hashed(A)), Ok(true));
+                assert_eq!(filter.insert(&Hashed(C)), Ok(true));
+                assert!(filter.contains(&Hashed(A)) && filter.contains(&Hashed(C)));
             }
         };
         let inserting = {
             share!(filter);
             move || {
-                assert_eq!(filter.insert_hash(B), Ok(true));
-                assert!(filter.contains_hash(B));
-                assert_eq!(filter.insert_hash(B), Ok(false));
+                assert_eq!(filter.insert(&Hashed(B)), Ok(true));
+                assert!(filter.contains(&Hashed(B)));
+                assert_eq!(filter.insert(&Hashed(B)), Ok(false));
             }
         };
         beside(growing, inserting);
-        assert!([A, B, C].iter().all(|&hash| filter.contains_hash(hash)));
+        assert!([A, B, C].iter().all(|&hash| filter.contains(&Hashed(hash))));
     });
 }
 
@@ -84,12 +84,12 @@ fn an_insert_beside_a_growth_is_not_lost() {
 fn of_racing_inserters_at_least_one_wins_across_a_growth() {
     loom::model(|| {
         let filter = growing(2, 3);
-        filter.insert_hash(C).unwrap();
+        filter.insert(&Hashed(C)).unwrap();
         // The one's key fills the layer, so that the other one may find it in the old layer or look
         // into the new one only.
         let won = beside(insert(&filter, A), insert(&filter, A));
         assert!(won.0 || won.1);
-        assert!(filter.contains_hash(A));
+        assert!(filter.contains(&Hashed(A)));
     });
 }
 
@@ -100,19 +100,19 @@ fn no_false_negative_after_an_insert_that_happened_before_a_growth() {
         let first = {
             share!(filter, inserted);
             move || {
-                filter.insert_hash(A).unwrap();
+                filter.insert(&Hashed(A)).unwrap();
                 inserted.store(true, Ordering::Release);
-                filter.insert_hash(B).unwrap();
+                filter.insert(&Hashed(B)).unwrap();
             }
         };
         beside(first, move || {
             // Before the filter is looked at, which could tell by itself.
             let inserted = inserted.load(Ordering::Acquire);
-            let found = filter.contains_hash(A);
+            let found = filter.contains(&Hashed(A));
             assert!(found || !inserted);
-            assert!(!filter.contains_hash(C));
+            assert!(!filter.contains(&Hashed(C)));
             if inserted {
-                assert_eq!(filter.insert_hash(A), Ok(false));
+                assert_eq!(filter.insert(&Hashed(A)), Ok(false));
             }
         });
     });
@@ -128,18 +128,18 @@ fn who_finds_a_key_in_a_new_layer_sees_what_its_inserter_did_before() {
             let inserter = {
                 share!(filter, work);
                 move || {
-                    filter.insert_hash(B).unwrap();
+                    filter.insert(&Hashed(B)).unwrap();
                     work.do_it();
-                    filter.insert_hash(A).unwrap();
+                    filter.insert(&Hashed(A)).unwrap();
                 }
             };
             beside(inserter, move || {
                 let found = if batch {
                     let mut found = [false; 2];
-                    filter.contains_hashes(&[A, C], &mut found);
+                    filter.contains_batch(Hashed::slice(&[A, C]), &mut found);
                     found[0]
                 } else {
-                    filter.contains_hash(A)
+                    filter.contains(&Hashed(A))
                 };
                 assert!(!found || work.is_visible());
             });
@@ -155,11 +155,11 @@ fn who_inserts_in_vain_across_a_growth_sees_what_the_inserter_did_before() {
             share!(filter, work);
             move || {
                 work.do_it();
-                filter.insert_hashes(&[A, B])
+                filter.insert_batch(Hashed::slice(&[A, B]))
             }
         };
         let (inserted, ()) = beside(inserter, move || {
-            if filter.insert_hashes(&[A]) == Ok(0) {
+            if filter.insert_batch(Hashed::slice(&[A])) == Ok(0) {
                 assert!(work.is_visible());
             }
         });
@@ -174,18 +174,20 @@ fn growth_waits_for_nobody() {
     loom::model(|| {
         // The second of four keys is ahead of need at 3/4, the third in fact.
         let filter = growing(4, 3);
-        filter.insert_hashes(&[C, C.wrapping_add(1 << 32)]).unwrap();
+        filter
+            .insert_batch(Hashed::slice(&[C, C.wrapping_add(1 << 32)]))
+            .unwrap();
         let (ahead, full) = (Arc::clone(&filter), Arc::clone(&filter));
         beside(
-            move || ahead.insert_hash(A).unwrap(),
+            move || ahead.insert(&Hashed(A)).unwrap(),
             move || {
-                full.insert_hash(B).unwrap();
+                full.insert(&Hashed(B)).unwrap();
                 // It has seen 4 keys, its own and A among them, only if it came last; then it has
                 // gone on by itself.
                 full.layers().len()
             },
         );
-        assert!([A, B, C].iter().all(|&hash| filter.contains_hash(hash)));
+        assert!([A, B, C].iter().all(|&hash| filter.contains(&Hashed(hash))));
         assert!(filter.layers().len() <= 2);
     });
 }
@@ -197,12 +199,12 @@ fn a_key_is_taken_or_refused() {
         let filter = growing(1, 1);
         let insert = |hash: u64| {
             share!(filter);
-            move || filter.insert_hash(hash).is_ok()
+            move || filter.insert(&Hashed(hash)).is_ok()
         };
         let taken = beside(insert(A), insert(B));
         assert!(taken.0 || taken.1);
-        assert_eq!((filter.contains_hash(A), filter.contains_hash(B)), taken);
-        assert!(filter.is_full() && filter.insert_hash(C).is_err() && !filter.contains_hash(C));
+        assert_eq!((filter.contains(&Hashed(A)), filter.contains(&Hashed(B))), taken);
+        assert!(filter.is_full() && filter.insert(&Hashed(C)).is_err() && !filter.contains(&Hashed(C)));
     });
 }
 
@@ -210,16 +212,16 @@ fn a_key_is_taken_or_refused() {
 fn a_union_beside_a_growth_loses_nothing() {
     loom::model(|| {
         let (all, part) = (growing(1, 3), growing(1, 3));
-        part.insert_hash(A).unwrap();
+        part.insert(&Hashed(A)).unwrap();
         let uniter = {
             share!(all);
             move || {
                 assert_eq!(all.union_from(&part), Ok(true));
-                assert!(all.contains_hash(A));
+                assert!(all.contains(&Hashed(A)));
             }
         };
         beside(uniter, insert(&all, B));
-        assert!(all.contains_hash(A) && all.contains_hash(B));
+        assert!(all.contains(&Hashed(A)) && all.contains(&Hashed(B)));
         assert!((2..=3).contains(&all.layers().len()));
     });
 }
@@ -239,17 +241,17 @@ fn a_hint_beside_the_last_key_is_not_lost() {
         };
         let full = build();
         let last = (0..)
-            .find(|&i| full.insert_hash(key(i)).unwrap() && full.is_full())
+            .find(|&i| full.insert(&Hashed(key(i))).unwrap() && full.is_full())
             .unwrap();
         assert_eq!(full.layers().len(), 1);
         let filter = build();
-        (0..last).for_each(|i| assert_eq!(filter.insert_hash(key(i)), Ok(true)));
+        (0..last).for_each(|i| assert_eq!(filter.insert(&Hashed(key(i))), Ok(true)));
         let hinting = {
             share!(filter);
             move || filter.set_hint(12)
         };
         beside(insert(&filter, key(last)), hinting);
-        assert_eq!(filter.insert_hash(key(last + 1)), Ok(true));
+        assert_eq!(filter.insert(&Hashed(key(last + 1))), Ok(true));
         assert_eq!(filter.layers().len(), 2);
     });
 }

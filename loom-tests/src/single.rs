@@ -1,11 +1,15 @@
 //! Inserts and lookups of single keys.
 
 use super::*;
+use lanebloom::Hashed;
 
 /// Two threads insert a key each; what their inserts answered.
 fn race(filter: &Arc<ConcurrentBloom>, keys: [u64; 2]) -> (bool, bool) {
     let (one, other) = (Arc::clone(filter), Arc::clone(filter));
-    beside(move || one.insert_hash(keys[0]), move || other.insert_hash(keys[1]))
+    beside(
+        move || one.insert(&Hashed(keys[0])),
+        move || other.insert(&Hashed(keys[1])),
+    )
 }
 
 #[test]
@@ -15,7 +19,7 @@ fn no_bit_is_lost() {
             let raced = Arc::new(filter());
             assert_eq!(race(&raced, [A, B]), (true, true));
             let alone = filter();
-            alone.insert_hashes(&[A, B]);
+            alone.insert_batch(Hashed::slice(&[A, B]));
             assert!(*raced == alone);
         });
     }
@@ -44,7 +48,7 @@ fn of_three_racing_inserters_exactly_one_wins_with_one_word_per_key() {
     loom::model(|| {
         let filter = Arc::new(filter(1));
         let third = Arc::clone(&filter);
-        let third = thread::spawn(move || third.insert_hash(A));
+        let third = thread::spawn(move || third.insert(&Hashed(A)));
         let won = race(&filter, [A, A]);
         assert_eq!(
             [won.0, won.1, third.join().unwrap()]
@@ -59,16 +63,16 @@ fn of_three_racing_inserters_exactly_one_wins_with_one_word_per_key() {
 #[test]
 fn who_finds_a_key_sees_what_its_inserter_did_before() {
     for filter in LAYOUTS {
-        let insert = |filter: &ConcurrentBloom| assert!(filter.insert_hash(A));
-        publishes(filter, insert, |filter| filter.contains_hash(A));
+        let insert = |filter: &ConcurrentBloom| assert!(filter.insert(&Hashed(A)));
+        publishes(filter, insert, |filter| filter.contains(&Hashed(A)));
     }
 }
 
 #[test]
 fn who_inserts_in_vain_sees_what_the_inserter_did_before() {
     for filter in LAYOUTS {
-        let insert = |filter: &ConcurrentBloom| _ = filter.insert_hash(A);
-        publishes(filter, insert, |filter| !filter.insert_hash(A));
+        let insert = |filter: &ConcurrentBloom| _ = filter.insert(&Hashed(A));
+        publishes(filter, insert, |filter| !filter.insert(&Hashed(A)));
     }
 }
 
@@ -78,9 +82,9 @@ fn publication_survives_another_key_in_the_same_word() {
     loom::model(|| {
         let (filter, work) = (Arc::new(filter(1)), Arc::new(Work::new()));
         let other = Arc::clone(&filter);
-        let other = thread::spawn(move || other.insert_hash(B));
+        let other = thread::spawn(move || other.insert(&Hashed(B)));
         beside(work_and_insert(&filter, &work), move || {
-            if filter.contains_hash(A) {
+            if filter.contains(&Hashed(A)) {
                 assert!(work.is_visible());
             }
         });
@@ -95,18 +99,18 @@ fn no_false_negative_after_an_insert_that_happened_before() {
         loom::model(move || {
             let (filter, inserted) = (Arc::new(filter()), Arc::new(AtomicBool::new(false)));
             let first = Arc::clone(&filter);
-            let first = thread::spawn(move || first.insert_hash(A));
+            let first = thread::spawn(move || first.insert(&Hashed(A)));
             let second = {
                 share!(filter, inserted);
                 move || {
-                    filter.insert_hash(A);
+                    filter.insert(&Hashed(A));
                     inserted.store(true, Ordering::Release);
                 }
             };
             beside(second, move || {
                 if inserted.load(Ordering::Acquire) {
-                    assert!(filter.contains_hash(A));
-                    assert!(!filter.insert_hash(A));
+                    assert!(filter.contains(&Hashed(A)));
+                    assert!(!filter.insert(&Hashed(A)));
                 }
             });
             first.join().unwrap();

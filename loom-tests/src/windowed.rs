@@ -2,7 +2,7 @@
 //! unless it takes more to fail.
 
 use super::*;
-use lanebloom::WindowedBloom;
+use lanebloom::{Hashed, WindowedBloom};
 use std::time::Duration;
 
 fn window(generations: usize) -> lanebloom::windowed::Builder {
@@ -31,12 +31,12 @@ fn aged() -> (Arc<WindowedBloom>, std::sync::Arc<std::sync::atomic::AtomicU64>) 
 fn of_two_rotations_at_once_both_count() {
     loom::model(|| {
         let filter = windowed(2);
-        filter.insert_hash(A);
+        filter.insert(&Hashed(A));
         let rotating = Arc::clone(&filter);
         let other = thread::spawn(move || rotating.rotate());
         filter.rotate();
         other.join().unwrap();
-        assert!(!filter.contains_hash(A));
+        assert!(!filter.contains(&Hashed(A)));
     });
 }
 
@@ -50,15 +50,15 @@ fn outlives_rotations(rotations: usize, insert: fn(&WindowedBloom)) {
             move || insert(&inserting),
             move || {
                 (0..rotations).for_each(|_| rotating.rotate());
-                !rotating.contains_hash(A)
+                !rotating.contains(&Hashed(A))
             },
         );
-        assert!(filter.contains_hash(A));
+        assert!(filter.contains(&Hashed(A)));
         if comes_after {
             (0..rotations).for_each(|_| filter.rotate());
-            assert!(filter.contains_hash(A));
+            assert!(filter.contains(&Hashed(A)));
             filter.rotate();
-            assert!(!filter.contains_hash(A));
+            assert!(!filter.contains(&Hashed(A)));
         }
     });
 }
@@ -66,21 +66,21 @@ fn outlives_rotations(rotations: usize, insert: fn(&WindowedBloom)) {
 #[test]
 fn an_insert_that_races_with_a_rotation_lives_its_window() {
     outlives_rotations(1, |filter| {
-        filter.insert_hash(A);
+        filter.insert(&Hashed(A));
     });
 }
 
 #[test]
 fn an_insert_that_is_held_up_for_two_rotations_lives_its_window() {
     outlives_rotations(2, |filter| {
-        filter.insert_hash(A);
+        filter.insert(&Hashed(A));
     });
 }
 
 #[test]
 fn a_batch_that_races_with_a_rotation_lives_its_window() {
     outlives_rotations(1, |filter| {
-        filter.insert_hashes(&[B, A]);
+        filter.insert_batch(Hashed::slice(&[B, A]));
     });
 }
 
@@ -90,16 +90,16 @@ fn an_insert_that_does_not_renew_lives_its_window() {
         let filter = Arc::new(window(2).renew(false).build().unwrap());
         let (inserting, rotating) = (Arc::clone(&filter), Arc::clone(&filter));
         let (_, comes_after) = beside(
-            move || inserting.insert_hashes(&[A]),
+            move || inserting.insert_batch(Hashed::slice(&[A])),
             move || {
                 rotating.rotate();
-                !rotating.contains_hash(A)
+                !rotating.contains(&Hashed(A))
             },
         );
         if comes_after {
             filter.rotate();
         }
-        assert!(filter.contains_hash(A));
+        assert!(filter.contains(&Hashed(A)));
     });
 }
 
@@ -111,19 +111,19 @@ fn a_key_that_is_there_already_is_renewed_beside_a_rotation() {
         let filter = windowed(2);
         let first = {
             share!(filter);
-            thread::spawn(move || filter.insert_hash(A))
+            thread::spawn(move || filter.insert(&Hashed(A)))
         };
         let second = {
             share!(filter);
-            thread::spawn(move || filter.insert_hash(A))
+            thread::spawn(move || filter.insert(&Hashed(A)))
         };
         filter.rotate();
-        let comes_after = !filter.contains_hash(A);
+        let comes_after = !filter.contains(&Hashed(A));
         second.join().unwrap();
         if comes_after {
             filter.rotate();
         }
-        assert!(filter.contains_hash(A));
+        assert!(filter.contains(&Hashed(A)));
         first.join().unwrap();
     });
 }
@@ -132,19 +132,19 @@ fn a_key_that_is_there_already_is_renewed_beside_a_rotation() {
 fn a_key_of_the_window_is_found_throughout_a_rotation() {
     loom::model(|| {
         let filter = windowed(2);
-        filter.insert_hash(A);
+        filter.insert(&Hashed(A));
         let (reading, rotating) = (Arc::clone(&filter), Arc::clone(&filter));
         beside(
             move || {
-                assert!(reading.contains_hash(A));
+                assert!(reading.contains(&Hashed(A)));
                 let mut found = [false];
-                reading.contains_hashes(&[A], &mut found);
+                reading.contains_batch(Hashed::slice(&[A]), &mut found);
                 assert!(found[0]);
             },
             move || rotating.rotate(),
         );
         filter.rotate();
-        assert!(!filter.contains_hash(A));
+        assert!(!filter.contains(&Hashed(A)));
     });
 }
 
@@ -157,15 +157,15 @@ fn a_key_that_is_found_publishes_beside_a_rotation() {
             share!(work);
             move || {
                 work.do_it();
-                inserting.insert_hash(A);
+                inserting.insert(&Hashed(A));
             }
         };
         beside(inserter, move || {
             filter.rotate();
-            if filter.contains_hash(A) {
+            if filter.contains(&Hashed(A)) {
                 assert!(work.is_visible());
             }
-            if !filter.insert_hash(A) {
+            if !filter.insert(&Hashed(A)) {
                 assert!(work.is_visible());
             }
         });
@@ -178,10 +178,10 @@ fn of_racing_inserters_one_gets_true_beside_a_rotation() {
         let filter = windowed(2);
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
         let (one, other) = beside(
-            move || one.insert_hash(A),
+            move || one.insert(&Hashed(A)),
             move || {
                 other.rotate();
-                other.insert_hash(A)
+                other.insert(&Hashed(A))
             },
         );
         assert!(one || other);
@@ -192,12 +192,12 @@ fn of_racing_inserters_one_gets_true_beside_a_rotation() {
 fn two_calls_of_rotate_are_two_rotations() {
     loom::model(|| {
         let filter = windowed(3);
-        filter.insert_hash(A);
+        filter.insert(&Hashed(A));
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
         beside(move || one.rotate(), move || other.rotate());
-        assert!(filter.contains_hash(A));
+        assert!(filter.contains(&Hashed(A)));
         filter.rotate();
-        assert!(!filter.contains_hash(A));
+        assert!(!filter.contains(&Hashed(A)));
     });
 }
 
@@ -207,12 +207,12 @@ fn two_calls_of_rotate_are_two_rotations() {
 fn two_that_find_the_same_rotation_due_make_one() {
     loom::model(|| {
         let (filter, time) = aged();
-        filter.insert_hash(A);
+        filter.insert(&Hashed(A));
         time.store(1, std::sync::atomic::Ordering::Relaxed);
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
-        let both = beside(move || one.rotate_if_due(), move || other.insert_hash(B));
+        let both = beside(move || one.rotate_if_due(), move || other.insert(&Hashed(B)));
         assert!(both.1);
-        assert!(filter.contains_hash(A) && filter.contains_hash(B));
+        assert!(filter.contains(&Hashed(A)) && filter.contains(&Hashed(B)));
         assert_eq!(filter.live_generations().len(), 2);
     });
 }
@@ -226,16 +226,16 @@ fn an_insert_does_not_wait_for_a_rotation_that_another_makes() {
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
         beside(
             move || {
-                one.insert_hash(A);
-                assert!(one.contains_hash(A));
+                one.insert(&Hashed(A));
+                assert!(one.contains(&Hashed(A)));
             },
             move || {
-                other.insert_hash(B);
-                assert!(other.contains_hash(B));
+                other.insert(&Hashed(B));
+                assert!(other.contains(&Hashed(B)));
             },
         );
         assert_eq!(filter.live_generations().len(), 1);
-        assert!(filter.contains_hash(A) && filter.contains_hash(B));
+        assert!(filter.contains(&Hashed(A)) && filter.contains(&Hashed(B)));
     });
 }
 
@@ -246,22 +246,22 @@ fn two_that_find_that_the_clock_stepped_back_begin_one_generation() {
     loom::model(|| {
         let (filter, time) = aged();
         time.store(9, std::sync::atomic::Ordering::Relaxed);
-        filter.insert_hash(A);
+        filter.insert(&Hashed(A));
         time.store(3, std::sync::atomic::Ordering::Relaxed);
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
         beside(
             move || {
-                one.insert_hash(B);
-                assert!(one.contains_hash(B));
+                one.insert(&Hashed(B));
+                assert!(one.contains(&Hashed(B)));
             },
             move || other.rotate_if_due(),
         );
         assert_eq!(filter.live_generations().len(), 2);
-        assert!(filter.contains_hash(A) && filter.contains_hash(B));
+        assert!(filter.contains(&Hashed(A)) && filter.contains(&Hashed(B)));
         time.store(4, std::sync::atomic::Ordering::Relaxed);
-        assert!(filter.contains_hash(A) && filter.contains_hash(B));
+        assert!(filter.contains(&Hashed(A)) && filter.contains(&Hashed(B)));
         time.store(5, std::sync::atomic::Ordering::Relaxed);
-        assert!(!filter.contains_hash(A) && !filter.contains_hash(B));
+        assert!(!filter.contains(&Hashed(A)) && !filter.contains(&Hashed(B)));
     });
 }
 
@@ -275,11 +275,11 @@ fn an_insert_that_loses_against_another_rotation_makes_its_own() {
         beside(
             move || rotating.rotate(),
             move || {
-                inserting.insert_hash(A);
-                assert!(inserting.contains_hash(A));
+                inserting.insert(&Hashed(A));
+                assert!(inserting.contains(&Hashed(A)));
             },
         );
-        assert!(filter.contains_hash(A));
+        assert!(filter.contains(&Hashed(A)));
     });
 }
 
@@ -290,7 +290,10 @@ fn of_racing_batches_each_new_key_is_won_once_with_one_word_per_key() {
     loom::model(|| {
         let filter = windowed(2);
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
-        let (one, other) = beside(move || one.insert_hashes(&[A, B]), move || other.insert_hashes(&[A]));
+        let (one, other) = beside(
+            move || one.insert_batch(Hashed::slice(&[A, B])),
+            move || other.insert_batch(Hashed::slice(&[A])),
+        );
         assert_eq!(one + other, 2);
     });
 }
@@ -302,27 +305,27 @@ fn what_is_copied_into_an_older_generation_is_found_beside_a_rotation() {
     loom::model(|| {
         let (filter, time) = aged();
         time.store(5, std::sync::atomic::Ordering::Relaxed);
-        filter.insert_hash(B);
+        filter.insert(&Hashed(B));
         let (copying, inserting) = (Arc::clone(&filter), Arc::clone(&filter));
         let (copied, _) = beside(
             move || {
                 let generations = copying.numbered(0).unwrap().unwrap();
                 let (number, oldest) = &generations[1];
-                oldest.insert_hash(A);
+                oldest.insert(&Hashed(A));
                 // By its number it has expired once the other has rotated to 7.
-                let found = copying.contains_hash(A);
+                let found = copying.contains(&Hashed(A));
                 (*number, found)
             },
             move || {
                 inserting.numbered(6).unwrap().unwrap();
-                inserting.insert_hash(B);
+                inserting.insert(&Hashed(B));
             },
         );
         // Before or after the other's rotation: the one before the newest.
         assert!([4, 5].contains(&copied.0));
         // One whose number is kept by the newest is found.
-        assert!(copied.0 == 4 || copied.1 && filter.contains_hash(A));
-        assert!(filter.contains_hash(B));
+        assert!(copied.0 == 4 || copied.1 && filter.contains(&Hashed(A)));
+        assert!(filter.contains(&Hashed(B)));
         let numbers: Vec<u64> = filter.numbered(0).unwrap().unwrap().iter().map(|one| one.0).collect();
         assert_eq!(numbers, [6, 5]);
     });
@@ -340,15 +343,15 @@ fn two_that_complete_the_list_share_what_they_added() {
             move || {
                 let generations = filter.numbered(0).unwrap().unwrap();
                 assert_eq!(generations.iter().map(|one| one.0).collect::<Vec<_>>(), [5, 4]);
-                generations[1].1.insert_hash(hash);
-                assert!(filter.contains_hash(hash));
+                generations[1].1.insert(&Hashed(hash));
+                assert!(filter.contains(&Hashed(hash)));
             }
         };
         beside(copy(one, A), copy(other, B));
-        assert!(filter.contains_hash(A) && filter.contains_hash(B));
+        assert!(filter.contains(&Hashed(A)) && filter.contains(&Hashed(B)));
         // The generation that one of them made in vain is reused, and none of the list.
         let next = filter.numbered(6).unwrap().unwrap();
-        assert!(!next[0].1.contains_hash(A) && !next[0].1.contains_hash(B));
+        assert!(!next[0].1.contains(&Hashed(A)) && !next[0].1.contains(&Hashed(B)));
         assert!(!std::sync::Arc::ptr_eq(&next[0].1, &next[1].1));
     });
 }
@@ -360,20 +363,20 @@ fn an_insert_beside_a_list_that_is_completed_lives_its_window() {
     loom::model(|| {
         let (filter, time) = aged();
         time.store(5, std::sync::atomic::Ordering::Relaxed);
-        filter.insert_hash(B);
+        filter.insert(&Hashed(B));
         let (inserting, rotating) = (Arc::clone(&filter), Arc::clone(&filter));
         let (_, comes_after) = beside(
-            move || inserting.insert_hash(A),
+            move || inserting.insert(&Hashed(A)),
             move || {
                 rotating.numbered(0).unwrap().unwrap();
                 rotating.numbered(6).unwrap().unwrap();
-                !rotating.contains_hash(A)
+                !rotating.contains(&Hashed(A))
             },
         );
-        assert!(filter.contains_hash(A));
+        assert!(filter.contains(&Hashed(A)));
         if comes_after {
             filter.numbered(7).unwrap().unwrap();
-            assert!(filter.contains_hash(A));
+            assert!(filter.contains(&Hashed(A)));
         }
     });
 }
@@ -388,7 +391,7 @@ fn a_batch_tells_its_first_answers_beside_a_rotation() {
             let (inserting, rotating) = (Arc::clone(&filter), Arc::clone(&filter));
             let insert = move || {
                 let mut new = [false];
-                (inserting.insert_hashes_flagged(&[A], &mut new), new)
+                (inserting.insert_batch_into(Hashed::slice(&[A]), &mut new), new)
             };
             let (answers, ()) = beside(insert, move || rotating.rotate());
             assert_eq!(answers, (1, [true]));
