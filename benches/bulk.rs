@@ -17,7 +17,7 @@
 
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, Hashed};
 use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
@@ -68,29 +68,39 @@ const WAYS: [(&str, Way); 6] = [
         let insert = |hashes: &[u64]| hashes.iter().filter(|&&hash| !filters.fast.insert_hash(hash)).count();
         Some((by_threads(hashes, threads, insert), hashes.len()))
     }),
-    ("`insert_hash`", |filters, hashes, threads| {
-        let insert = |hashes: &[u64]| hashes.iter().filter(|&&hash| filters.ours.insert_hash(hash)).count();
+    ("`insert`", |filters, hashes, threads| {
+        let insert = |hashes: &[u64]| {
+            hashes
+                .iter()
+                .filter(|&&hash| filters.ours.insert(&Hashed(hash)))
+                .count()
+        };
         Some((by_threads(hashes, threads, insert), hashes.len()))
     }),
-    ("`insert_hashes`, 1024 at a time", |filters, hashes, threads| {
+    ("`insert_batch`, 1024 at a time", |filters, hashes, threads| {
         let insert = |hashes: &[u64]| {
             hashes
                 .chunks(BATCH)
-                .map(|hashes| filters.ours.insert_hashes(hashes))
+                .map(|hashes| filters.ours.insert_batch(Hashed::slice(hashes)))
                 .sum()
         };
         Some((by_threads(hashes, threads, insert), hashes.len()))
     }),
-    ("`insert_hashes`, all at once", |filters, hashes, threads| {
+    ("`insert_batch`, all at once", |filters, hashes, threads| {
         let new = if threads == 1 {
-            filters.ours.insert_hashes(hashes)
+            filters.ours.insert_batch(Hashed::slice(hashes))
         } else {
-            filters.ours.par_insert_hashes(hashes)
+            filters.ours.parallel().insert_batch(Hashed::slice(hashes))
         };
         Some((new, hashes.len()))
     }),
-    ("`insert_hashes_mut`", |filters, hashes, threads| {
-        (threads == 1).then(|| (filters.ours.insert_hashes_mut(hashes), hashes.len()))
+    ("`exclusive().insert_batch`", |filters, hashes, threads| {
+        (threads == 1).then(|| {
+            (
+                filters.ours.exclusive().insert_batch(Hashed::slice(hashes)),
+                hashes.len(),
+            )
+        })
     }),
     ("(copying the hashes)", |filters, hashes, threads| {
         let part = hashes.len().div_ceil(threads);
@@ -147,8 +157,8 @@ fn first_and_second(args: &Args) {
         let filter = build(args, args.sizes[0]);
         let start = Instant::now();
         let new = match threads {
-            1 => filter.insert_hashes(&hashes),
-            _ => pool.install(|| filter.par_insert_hashes(&hashes)),
+            1 => filter.insert_batch(Hashed::slice(&hashes)),
+            _ => pool.install(|| filter.parallel().insert_batch(Hashed::slice(&hashes))),
         };
         let nanos = start.elapsed().as_nanos() as f64;
         assert!(new * 100 > n * 98, "{new} of {n} were new");

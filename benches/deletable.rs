@@ -20,7 +20,7 @@
 //! it.
 
 use clap::Parser;
-use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, InsertError, TombstoneBloom};
+use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Hashed, InsertError, TombstoneBloom};
 use lanebloom_benches::{BenchArgs, machine, median, number, parse_size, timed};
 use rand_09::SeedableRng;
 use rand_09::rngs::SmallRng;
@@ -131,16 +131,16 @@ macro_rules! filters {
                 $all(self, hashes)
             }
             fn contains_one(&self, hash: u64) -> bool {
-                self.contains_hash(hash)
+                self.contains(&Hashed(hash))
             }
             fn contains_all(&self, hashes: &[u64], found: &mut [bool]) {
-                self.contains_hashes(hashes, found);
+                self.contains_batch(Hashed::slice(hashes), found);
             }
             fn remove_one(&self, hash: u64) -> bool {
-                self.remove_hash(hash)
+                self.remove(&Hashed(hash))
             }
             fn remove_all(&self, hashes: &[u64]) -> usize {
-                self.remove_hashes(hashes)
+                self.remove_batch(Hashed::slice(hashes))
             }
             fn bytes(&self) -> usize {
                 self.memory_bytes()
@@ -155,7 +155,7 @@ macro_rules! filters {
     )*};
 }
 
-/// The number of hashes that `insert_hashes` inserted.
+/// The number of hashes that `insert_batch` inserted.
 fn inserted(all: usize, result: Result<(), InsertError>) -> usize {
     result.map_or_else(|error| error.inserted(), |()| all)
 }
@@ -163,23 +163,23 @@ fn inserted(all: usize, result: Result<(), InsertError>) -> usize {
 // Whether one finds room; how many do; the number of places; the filter that begins each round.
 filters! {
     CuckooFilter:
-        |filter: &Self, hash| filter.insert_hash(hash).is_ok(),
-        |filter: &Self, hashes: &[u64]| inserted(hashes.len(), filter.insert_hashes(hashes)),
+        |filter: &Self, hash| filter.insert(&Hashed(hash)).is_ok(),
+        |filter: &Self, hashes: &[u64]| inserted(hashes.len(), filter.insert_batch(Hashed::slice(hashes))),
         |filter: &Self| Some(filter.slots()),
         |_| None;
     DLeftFilter:
-        |filter: &Self, hash| filter.insert_hash(hash).is_ok(),
-        |filter: &Self, hashes: &[u64]| inserted(hashes.len(), filter.insert_hashes(hashes)),
+        |filter: &Self, hash| filter.insert(&Hashed(hash)).is_ok(),
+        |filter: &Self, hashes: &[u64]| inserted(hashes.len(), filter.insert_batch(Hashed::slice(hashes))),
         |filter: &Self| Some(filter.slots()),
         |_| None;
     CountingBloom:
-        |filter: &Self, hash| { filter.insert_hash(hash); true },
-        |filter: &Self, hashes: &[u64]| { filter.insert_hashes(hashes); hashes.len() },
+        |filter: &Self, hash| { filter.insert(&Hashed(hash)); true },
+        |filter: &Self, hashes: &[u64]| { filter.insert_batch(Hashed::slice(hashes)); hashes.len() },
         |_| None,
         |_| None;
     TombstoneBloom:
-        |filter: &Self, hash| { filter.insert_hash(hash); true },
-        |filter: &Self, hashes: &[u64]| { filter.insert_hashes(hashes); hashes.len() },
+        |filter: &Self, hash| { filter.insert(&Hashed(hash)); true },
+        |filter: &Self, hashes: &[u64]| { filter.insert_batch(Hashed::slice(hashes)); hashes.len() },
         |_| None,
         |filter: &Self| filter.try_clone().ok();
 }

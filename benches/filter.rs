@@ -6,7 +6,7 @@
 //! sized for 1% and, except for fresh inserts, hold all the keys they are sized for.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use lanebloom::{ConcurrentBloom, CountingBloom, Funnel, KeyHasher, Murmur3, SipHash13, TombstoneBloom};
+use lanebloom::{ConcurrentBloom, CountingBloom, Funnel, Hashed, KeyHasher, Murmur3, SipHash13, TombstoneBloom};
 use lanebloom_benches::number;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -91,9 +91,9 @@ fn insert_fresh(c: &mut Criterion) {
                         });
                         let start = Instant::now();
                         let new = if batch {
-                            filter.insert_hashes(keys)
+                            filter.insert_batch(Hashed::slice(keys))
                         } else {
-                            keys.iter().filter(|&&hash| filter.insert_hash(hash)).count()
+                            keys.iter().filter(|&&hash| filter.insert(&Hashed(hash))).count()
                         };
                         time += start.elapsed();
                         assert!(new > KEYS * 95 / 100, "only {new} of {KEYS} were new");
@@ -115,7 +115,7 @@ fn filled(c: &mut Criterion) {
         for start in (0..n).step_by(1 << 16) {
             hashes.clear();
             hashes.extend((start..n.min(start + (1 << 16))).map(number));
-            filter.insert_hashes(&hashes);
+            filter.insert_batch(Hashed::slice(&hashes));
         }
         let pool = |key: &dyn Fn(u64) -> u64| (0..POOL as u64).map(|i| number(key(number(i)))).collect::<Vec<_>>();
         let present = pool(&|i| i % n);
@@ -137,10 +137,10 @@ fn filled(c: &mut Criterion) {
                     b.iter(|| {
                         let keys = passes.next().expect("it cycles");
                         let hits = if batch {
-                            filter.contains_hashes(keys, &mut found);
+                            filter.contains_batch(Hashed::slice(keys), &mut found);
                             found.iter().filter(|&&found| found).count()
                         } else {
-                            keys.iter().filter(|&&hash| filter.contains_hash(hash)).count()
+                            keys.iter().filter(|&&hash| filter.contains(&Hashed(hash))).count()
                         };
                         assert!(
                             (hits as f64 / KEYS as f64 - expected).abs() < 0.03,
@@ -161,9 +161,9 @@ fn filled(c: &mut Criterion) {
                 b.iter(|| {
                     let keys = passes.next().expect("it cycles");
                     let new = if batch {
-                        filter.insert_hashes(keys)
+                        filter.insert_batch(Hashed::slice(keys))
                     } else {
-                        keys.iter().filter(|&&hash| filter.insert_hash(hash)).count()
+                        keys.iter().filter(|&&hash| filter.insert(&Hashed(hash))).count()
                     };
                     assert_eq!(new, 0);
                 });
@@ -180,7 +180,7 @@ fn two_lines(c: &mut Criterion) {
             let n = (kib << 13) / 27;
             let builder = ConcurrentBloom::builder().memory_budget(kib << 10).expected_keys(n);
             let filter = builder.lines_per_key(lines).words_per_key(4 * lines).build().unwrap();
-            filter.insert_hashes(&(0..n as u64).map(number).collect::<Vec<_>>());
+            filter.insert_batch(Hashed::slice(&(0..n as u64).map(number).collect::<Vec<_>>()));
             let pool = |key: &dyn Fn(u64) -> u64| (0..POOL as u64).map(|i| number(key(number(i)))).collect::<Vec<_>>();
             let mut found = vec![false; 1024];
             for (keys, pool, expected) in [
@@ -194,12 +194,12 @@ fn two_lines(c: &mut Criterion) {
             ] {
                 let name = |call: &str| format!("lines per key, {keys}/{lines} {call}");
                 passes(c, &name("single"), kib, &pool, expected, |hashes| {
-                    hashes.iter().filter(|&&hash| filter.contains_hash(hash)).count()
+                    hashes.iter().filter(|&&hash| filter.contains(&Hashed(hash))).count()
                 });
                 for batch in [16, 1024] {
                     passes(c, &name(&format!("by {batch}")), kib, &pool, expected, |hashes| {
                         let count = |hashes| {
-                            filter.contains_hashes(hashes, &mut found[..batch]);
+                            filter.contains_batch(Hashed::slice(hashes), &mut found[..batch]);
                             found[..batch].iter().filter(|&&found| found).count()
                         };
                         hashes.chunks(batch).map(count).sum()
@@ -244,7 +244,9 @@ fn deletable(c: &mut Criterion) {
         let filter = CountingBloom::builder().memory_budget(kib << 10).build().unwrap();
         let n = filter.expected_keys() as u64;
         for start in (0..n).step_by(1 << 16) {
-            filter.insert_hashes(&Vec::from_iter((start..n.min(start + (1 << 16))).map(number)));
+            filter.insert_batch(Hashed::slice(&Vec::from_iter(
+                (start..n.min(start + (1 << 16))).map(number),
+            )));
         }
         let present = Vec::from_iter((0..POOL as u64).map(|i| number(number(i) % n)));
         let absent = Vec::from_iter((0..POOL as u64).map(|i| number(i | 1 << 63)));
@@ -255,7 +257,7 @@ fn deletable(c: &mut Criterion) {
                 kib,
                 pool,
                 expected,
-                |hashes| hashes.iter().filter(|&&hash| filter.contains_hash(hash)).count(),
+                |hashes| hashes.iter().filter(|&&hash| filter.contains(&Hashed(hash))).count(),
             );
             passes(
                 c,
@@ -264,26 +266,26 @@ fn deletable(c: &mut Criterion) {
                 pool,
                 expected,
                 |hashes| {
-                    filter.contains_hashes(hashes, &mut found);
+                    filter.contains_batch(Hashed::slice(hashes), &mut found);
                     count(&found)
                 },
             );
         }
         passes(c, "counting insert and remove/single", kib, &absent, 1.0, |hashes| {
-            hashes.iter().for_each(|&hash| _ = filter.insert_hash(hash));
-            hashes.iter().filter(|&&hash| filter.remove_hash(hash)).count()
+            hashes.iter().for_each(|&hash| _ = filter.insert(&Hashed(hash)));
+            hashes.iter().filter(|&&hash| filter.remove(&Hashed(hash))).count()
         });
         passes(c, "counting insert and remove/batch", kib, &absent, 1.0, |hashes| {
-            filter.insert_hashes(hashes);
-            filter.remove_hashes(hashes)
+            filter.insert_batch(Hashed::slice(hashes));
+            filter.remove_batch(Hashed::slice(hashes))
         });
-        assert_eq!(filter.estimated_len().abs_diff(n as usize) * 100 / n as usize, 0);
+        assert_eq!(filter.statistics().len.abs_diff(n as usize) * 100 / n as usize, 0);
 
         // Half of the keys are removed, at 26 bits a key.
         let n = (kib as u64 * 8192) / 26;
         let filter = TombstoneBloom::builder().expected_keys(n as usize).build().unwrap();
-        filter.insert_hashes(&Vec::from_iter((0..n).map(number)));
-        filter.remove_hashes(&Vec::from_iter((0..n / 2).map(number)));
+        filter.insert_batch(Hashed::slice(&Vec::from_iter((0..n).map(number))));
+        filter.remove_batch(Hashed::slice(&Vec::from_iter((0..n / 2).map(number))));
         let present = Vec::from_iter((0..POOL as u64).map(|i| number(n / 2 + number(i) % (n - n / 2))));
         let removed = Vec::from_iter((0..POOL as u64).map(|i| number(number(i) % (n / 2))));
         for (name, pool, expected) in [
@@ -297,7 +299,7 @@ fn deletable(c: &mut Criterion) {
                 kib,
                 pool,
                 expected,
-                |hashes| hashes.iter().filter(|&&hash| filter.contains_hash(hash)).count(),
+                |hashes| hashes.iter().filter(|&&hash| filter.contains(&Hashed(hash))).count(),
             );
             passes(
                 c,
@@ -306,7 +308,7 @@ fn deletable(c: &mut Criterion) {
                 pool,
                 expected,
                 |hashes| {
-                    filter.contains_hashes(hashes, &mut found);
+                    filter.contains_batch(Hashed::slice(hashes), &mut found);
                     count(&found)
                 },
             );

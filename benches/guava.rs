@@ -154,7 +154,7 @@ fn run<K: Key>(filter: &GuavaBloom, work: Work, batch: bool, threads: usize, key
                 let mut found = [false; BATCH];
                 let batch = |keys: &[K]| {
                     let found = &mut found[..keys.len()];
-                    filter.contains_batch(keys, found);
+                    filter.contains_batch(keys, &mut *found);
                     found.iter().filter(|&&found| found).count()
                 };
                 keys.chunks(BATCH).map(batch).sum()
@@ -283,7 +283,7 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
                 let theirs = guava.as_mut().map(|guava| guava.run(work, threads, *from, n));
                 let ours = [(&single, false), (&batch, true)].map(|(filter, by)| {
                     // Into the caches as far as it fits, like the JVM's filter after its last run.
-                    std::hint::black_box(filter.current_false_positive_rate());
+                    std::hint::black_box(filter.statistics().false_positive_rate);
                     run(filter, work, by, threads, &keys)
                 });
                 *from += n;
@@ -348,7 +348,7 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
     if let Some(guava) = &mut guava {
         assert_eq!(
             guava.ask("fpp"),
-            single.current_false_positive_rate().to_bits().to_string()
+            single.statistics().false_positive_rate.to_bits().to_string()
         );
     }
 }

@@ -24,7 +24,7 @@ mod redis_server;
 
 use clap::Parser;
 use hdrhistogram::Histogram;
-use lanebloom::{ConcurrentBloom, Murmur3, WindowedBloom};
+use lanebloom::{Bitmap, ConcurrentBloom, Murmur3, WindowedBloom};
 use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
 use lanebloom_formats::RedisBloom;
 use lanebloom_guard::CacheGuard;
@@ -225,7 +225,7 @@ fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
         Box::new(|keys| {
             let mut found = [false; BATCH as usize];
             let found = &mut found[..keys.len()];
-            filter.contains_batch(keys, found);
+            filter.contains_batch(keys, &mut *found);
             found.iter().filter(|&&found| found).count()
         })
     }
@@ -274,7 +274,7 @@ fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
             Box::new(|keys| {
                 let mut found = [false; BATCH as usize];
                 let found = &mut found[..keys.len()];
-                forgetting.contains_batch(keys, found);
+                forgetting.contains_batch(keys, &mut *found);
                 found.iter().filter(|&&found| found).count()
             })
         }),
@@ -379,12 +379,16 @@ fn measure(args: &Args, way: &Way<'_>, threads: u64) -> f64 {
 /// The calls that a `SharedSet` and a `SharedBloom` have in common, and a filter.
 macro_rules! calls {
     ($set:expr) => {
+        calls!($set, |keys: &[u64], found: &mut [u64]| $set
+            .contains_batch(keys, Bitmap(found)))
+    };
+    ($set:expr, $contains_batch:expr) => {
         Calls {
             contains: &|keys| keys.iter().filter(|key| $set.contains(*key)).count(),
             contains_batch: &|keys| {
-                let mut found = [0];
+                let mut found = [0u64];
                 let keys = keys.chunks(BATCH as usize).map(|keys| {
-                    $set.contains_batch_bitmap(keys, &mut found);
+                    $contains_batch(keys, &mut found);
                     found[0].count_ones() as usize
                 });
                 keys.sum()
@@ -414,7 +418,11 @@ fn sets(args: &Args, redis: &Redis) -> String {
     let subjects: [(&str, Calls<'_>); 3] = [
         ("local filter", calls!(local)),
         ("SharedBloom", calls!(bloom)),
-        ("SharedSet", calls!(set)),
+        (
+            "SharedSet",
+            calls!(set, |keys: &[u64], found: &mut [u64]| set
+                .contains_batch(keys, Bitmap(found))),
+        ),
     ];
     let sync = || {
         bloom.sync(PATIENCE).unwrap();

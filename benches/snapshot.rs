@@ -15,7 +15,7 @@
 
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;
-use lanebloom::{BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter};
+use lanebloom::{BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Hashed};
 use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -84,11 +84,11 @@ fn main() {
     let n = ours.expected_keys();
     let fast = AtomicBloomFilter::with_false_pos(RATE).seed(&1).expected_items(n);
     let hashes: Vec<u64> = (0..n as u64).map(number).collect();
-    ours.insert_hashes(&hashes);
+    ours.insert_batch(Hashed::slice(&hashes));
     hashes.iter().for_each(|hash| _ = fast.insert_hash(*hash));
     drop(hashes);
     let filters = Filters {
-        bytes: ours.to_bytes(),
+        bytes: ours.snapshot().to_vec(),
         ours,
         fast,
         directory: directory.path().to_owned(),
@@ -154,7 +154,11 @@ fn save(args: &Args, filters: &Filters, sync: bool) -> String {
                 .for_each(|chunk| file.write_all(chunk).unwrap());
         })
     };
-    let ours = || write(&filters.path("ours"), sync, |file| filters.ours.write_to(file).unwrap());
+    let ours = || {
+        write(&filters.path("ours"), sync, |file| {
+            filters.ours.snapshot().write_to(file).unwrap()
+        })
+    };
     let ours_through_serde = || {
         write(&filters.path("ours through serde"), sync, |file| {
             bincode::serialize_into(BufWriter::with_capacity(BUFFER, file), &filters.ours).unwrap();
@@ -165,7 +169,7 @@ fn save(args: &Args, filters: &Filters, sync: bool) -> String {
             bincode::serialize_into(BufWriter::with_capacity(BUFFER, file), &filters.fast).unwrap();
         })
     };
-    let to_bytes = || black_box(filters.ours.to_bytes()).len();
+    let to_vec = || black_box(filters.ours.snapshot().to_vec()).len();
     let copy = || black_box(filters.bytes.clone()).len();
     let mut ways: Vec<Way> = vec![
         ("the same bytes, plainly", Box::new(plain)),
@@ -176,7 +180,7 @@ fn save(args: &Args, filters: &Filters, sync: bool) -> String {
     ];
     if !sync {
         ways.push(("(in memory: a copy of the bytes)", Box::new(copy)));
-        ways.push(("(in memory: `to_bytes`)", Box::new(to_bytes)));
+        ways.push(("(in memory: `to_vec`)", Box::new(to_vec)));
     }
     let title = if sync {
         "Saving, to the disk"
@@ -286,10 +290,10 @@ fn look_up(args: &Args, filters: &Filters) -> String {
             [
                 Box::new(|hashes, found| {
                     for (hash, found) in hashes.iter().zip(found) {
-                        *found = filters.ours.contains_hash(*hash);
+                        *found = filters.ours.contains(&Hashed(*hash));
                     }
                 }),
-                Box::new(|hashes, found| filters.ours.contains_hashes(hashes, found)),
+                Box::new(|hashes, found| filters.ours.contains_batch(Hashed::slice(hashes), found)),
             ],
         ),
         (
@@ -297,10 +301,10 @@ fn look_up(args: &Args, filters: &Filters) -> String {
             [
                 Box::new(|hashes, found| {
                     for (hash, found) in hashes.iter().zip(found) {
-                        *found = mapped.contains_hash(*hash);
+                        *found = mapped.contains(&Hashed(*hash));
                     }
                 }),
-                Box::new(|hashes, found| mapped.contains_hashes(hashes, found)),
+                Box::new(|hashes, found| mapped.contains_batch(Hashed::slice(hashes), found)),
             ],
         ),
         (
@@ -308,16 +312,16 @@ fn look_up(args: &Args, filters: &Filters) -> String {
             [
                 Box::new(|hashes, found| {
                     for (hash, found) in hashes.iter().zip(found) {
-                        *found = borrowed.contains_hash(*hash);
+                        *found = borrowed.contains(&Hashed(*hash));
                     }
                 }),
-                Box::new(|hashes, found| borrowed.contains_hashes(hashes, found)),
+                Box::new(|hashes, found| borrowed.contains_batch(Hashed::slice(hashes), found)),
             ],
         ),
     ];
     let mut nanos = vec![[Vec::new(), Vec::new()]; ways.len()];
     let mut expected = vec![false; hashes.len()];
-    filters.ours.contains_hashes(&hashes, &mut expected);
+    filters.ours.contains_batch(Hashed::slice(&hashes), &mut expected);
     let positives = expected.iter().filter(|found| **found).count();
     assert!(
         (hashes.len() / 2..hashes.len() * 52 / 100).contains(&positives),
@@ -360,34 +364,47 @@ fn deletable(args: &Args) -> String {
     let bytes = args.size / 4;
     let hashes = |keys: usize| (0..keys as u64).map(number).collect::<Vec<_>>();
     let bloom = ConcurrentBloom::builder().memory_budget(bytes).build().unwrap();
-    bloom.insert_hashes(&hashes(bloom.expected_keys()));
+    bloom.insert_batch(Hashed::slice(&hashes(bloom.expected_keys())));
     let counting = CountingBloom::builder().memory_budget(bytes).build().unwrap();
-    counting.insert_hashes(&hashes(counting.expected_keys()));
+    counting.insert_batch(Hashed::slice(&hashes(counting.expected_keys())));
     let cuckoo = CuckooFilter::builder()
         .memory_budget(bytes)
         .fingerprint_bits(12)
         .build()
         .unwrap();
-    cuckoo.insert_hashes(&hashes(cuckoo.expected_keys())).unwrap();
+    cuckoo
+        .insert_batch(Hashed::slice(&hashes(cuckoo.expected_keys())))
+        .unwrap();
     let d_left = DLeftFilter::builder().memory_budget(bytes).build().unwrap();
-    d_left.insert_hashes(&hashes(d_left.expected_keys())).unwrap();
+    d_left
+        .insert_batch(Hashed::slice(&hashes(d_left.expected_keys())))
+        .unwrap();
     let written = [
-        bloom.to_bytes(),
-        counting.to_bytes(),
-        cuckoo.to_bytes(),
-        d_left.to_bytes(),
+        bloom.snapshot().to_vec(),
+        counting.snapshot().to_vec(),
+        cuckoo.snapshot().to_vec(),
+        d_left.snapshot().to_vec(),
     ];
     let saved = table(
         args,
-        "Filters that can delete, full: `to_bytes`",
+        "Filters that can delete, full: `to_vec`",
         &[
-            ("`ConcurrentBloom`", Box::new(|| black_box(bloom.to_bytes()).len())),
-            ("`CountingBloom`", Box::new(|| black_box(counting.to_bytes()).len())),
+            (
+                "`ConcurrentBloom`",
+                Box::new(|| black_box(bloom.snapshot().to_vec()).len()),
+            ),
+            (
+                "`CountingBloom`",
+                Box::new(|| black_box(counting.snapshot().to_vec()).len()),
+            ),
             (
                 "`CuckooFilter`, fingerprints of 12 bits",
-                Box::new(|| black_box(cuckoo.to_bytes()).len()),
+                Box::new(|| black_box(cuckoo.snapshot().to_vec()).len()),
             ),
-            ("`DLeftFilter`", Box::new(|| black_box(d_left.to_bytes()).len())),
+            (
+                "`DLeftFilter`",
+                Box::new(|| black_box(d_left.snapshot().to_vec()).len()),
+            ),
         ],
     );
     let loaded = table(

@@ -109,12 +109,12 @@ fn run<K: Key>(filter: &mut SparkBloom, work: Work, way: Way, keys: &[K]) -> Run
         match (work, way) {
             (Work::Put, Way::Single) => keys.iter().filter(|key| filter.insert(*key)).count(),
             (Work::Put, Way::Batch) => batches.map(|keys| filter.insert_batch(keys)).sum(),
-            (Work::Put, Way::Mut) => batches.map(|keys| filter.insert_batch_mut(keys)).sum(),
+            (Work::Put, Way::Mut) => batches.map(|keys| filter.exclusive().insert_batch(keys)).sum(),
             (_, Way::Single) => keys.iter().filter(|key| filter.contains(*key)).count(),
             (..) => batches
                 .map(|keys| {
                     let found = &mut found[..keys.len()];
-                    filter.contains_batch(keys, found);
+                    filter.contains_batch(keys, &mut *found);
                     found.iter().filter(|&&found| found).count()
                 })
                 .sum(),
@@ -185,7 +185,7 @@ fn table<K: Key>(args: &Args, version: Version) {
             let mut ours = Vec::new();
             for (filter, way) in [(single, Way::Single), (batch, Way::Batch), (exclusive, Way::Mut)] {
                 // Into the caches, like the JVM's filter, which was just written.
-                std::hint::black_box(filter.current_false_positive_rate());
+                std::hint::black_box(filter.statistics().false_positive_rate);
                 let run = run(filter, work, way, &keys);
                 assert_eq!(run.count, theirs.as_ref().map_or(run.count, |theirs| theirs.count));
                 assert!(run.count >= n as u64 * 2 / 5);

@@ -13,7 +13,7 @@
 
 use clap::Parser;
 use dsi_progress_logger::no_logging;
-use lanebloom::{ConcurrentBloom, Prehashed, StaticFilter};
+use lanebloom::{ConcurrentBloom, Hashed, Prehashed, StaticFilter};
 use lanebloom_benches::{BenchArgs, machine, median, number, time};
 use mem_dbg::{MemSize, SizeFlags};
 use std::fmt::Write as _;
@@ -121,14 +121,20 @@ fn ours(keys: &[u64], lookups: &Lookups<'_>, cells: usize, measured: &mut Measur
         .hasher(Prehashed)
         .fingerprint_bits(lookups.bits as usize)
         .cells_per_key(cells);
-    let (ns, filter) = time(keys.len(), || builder.clone().build_from_hashes(keys).unwrap());
+    let (ns, filter) = time(keys.len(), || {
+        builder.clone().build_from_batch(Hashed::slice(keys)).unwrap()
+    });
     measured.build.push(ns);
-    let (ns, two) = time(keys.len(), || builder.par_build_from_hashes(keys).unwrap());
+    let (ns, two) = time(keys.len(), || {
+        builder.par_build_from_batch(Hashed::slice(keys)).unwrap()
+    });
     measured.build_2.push(ns);
     drop(two);
-    measured.bits_per_key = filter.bits_per_key();
-    lookups.single(measured, |hash| filter.contains_hash(hash));
-    lookups.batch(measured, |hashes, found| filter.contains_hashes(hashes, found));
+    measured.bits_per_key = filter.statistics().bits_per_key;
+    lookups.single(measured, |hash| filter.contains(&Hashed(hash)));
+    lookups.batch(measured, |hashes, found| {
+        filter.contains_batch(Hashed::slice(hashes), found)
+    });
 }
 
 fn bloom(keys: &[u64], lookups: &Lookups<'_>, measured: &mut Measured) {
@@ -137,20 +143,22 @@ fn bloom(keys: &[u64], lookups: &Lookups<'_>, measured: &mut Measured) {
     let builder = builder.false_positive_rate(rate);
     let (ns, filter) = time(keys.len(), || {
         let filter = builder.clone().build().unwrap();
-        filter.insert_hashes(keys);
+        filter.insert_batch(Hashed::slice(keys));
         filter
     });
     measured.build.push(ns);
     let (ns, two) = time(keys.len(), || {
         let filter = builder.build().unwrap();
-        filter.par_insert_hashes(keys);
+        filter.parallel().insert_batch(Hashed::slice(keys));
         filter
     });
     measured.build_2.push(ns);
     drop(two);
-    measured.bits_per_key = filter.bits_per_key();
-    lookups.single(measured, |hash| filter.contains_hash(hash));
-    lookups.batch(measured, |hashes, found| filter.contains_hashes(hashes, found));
+    measured.bits_per_key = filter.statistics().bits_per_key;
+    lookups.single(measured, |hash| filter.contains(&Hashed(hash)));
+    lookups.batch(measured, |hashes, found| {
+        filter.contains_batch(Hashed::slice(hashes), found)
+    });
 }
 
 macro_rules! xorf {

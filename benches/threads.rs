@@ -12,7 +12,7 @@
 
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, Hashed};
 use lanebloom_benches::{BenchArgs, machine, median, number, parse_size, timed};
 use std::fmt::Write as _;
 use std::iter::successors;
@@ -69,7 +69,10 @@ type Work = fn(&mut Filters, &Keys, usize) -> f64;
 const ROWS: [(&str, Work); 12] = [
     ("lookups one by one", |filters, keys, threads| {
         lookups(keys, threads, |hashes| {
-            hashes.iter().filter(|&&hash| filters.ours.contains_hash(hash)).count()
+            hashes
+                .iter()
+                .filter(|&&hash| filters.ours.contains(&Hashed(hash)))
+                .count()
         })
     }),
     ("the same, fastbloom", |filters, keys, threads| {
@@ -82,7 +85,7 @@ const ROWS: [(&str, Work); 12] = [
             let mut found = [false; BATCH];
             let batch = |hashes: &[u64]| {
                 let found = &mut found[..hashes.len()];
-                filters.ours.contains_hashes(hashes, found);
+                filters.ours.contains_batch(Hashed::slice(hashes), &mut *found);
                 found.iter().filter(|&&found| found).count()
             };
             hashes.chunks(BATCH).map(batch).sum()
@@ -92,7 +95,10 @@ const ROWS: [(&str, Work); 12] = [
         "hot keys, which all threads insert again, one by one",
         |filters, keys, threads| {
             hot(keys, threads, |hashes| {
-                hashes.iter().filter(|&&hash| filters.ours.insert_hash(hash)).count()
+                hashes
+                    .iter()
+                    .filter(|&&hash| filters.ours.insert(&Hashed(hash)))
+                    .count()
             })
         },
     ),
@@ -105,13 +111,16 @@ const ROWS: [(&str, Work); 12] = [
         hot(keys, threads, |hashes| {
             hashes
                 .chunks(BATCH)
-                .map(|hashes| filters.ours.insert_hashes(hashes))
+                .map(|hashes| filters.ours.insert_batch(Hashed::slice(hashes)))
                 .sum()
         })
     }),
     ("new keys one by one", |filters, keys, threads| {
         inserts(filters, keys, threads, false, |filters, hashes| {
-            hashes.iter().filter(|&&hash| filters.ours.insert_hash(hash)).count()
+            hashes
+                .iter()
+                .filter(|&&hash| filters.ours.insert(&Hashed(hash)))
+                .count()
         })
     }),
     ("the same, fastbloom", |filters, keys, threads| {
@@ -123,7 +132,7 @@ const ROWS: [(&str, Work); 12] = [
         inserts(filters, keys, threads, false, |filters, hashes| {
             hashes
                 .chunks(BATCH)
-                .map(|hashes| filters.ours.insert_hashes(hashes))
+                .map(|hashes| filters.ours.insert_batch(Hashed::slice(hashes)))
                 .sum()
         })
     }),
@@ -131,7 +140,10 @@ const ROWS: [(&str, Work); 12] = [
         "new keys, the same by every thread, one by one",
         |filters, keys, threads| {
             inserts(filters, keys, threads, true, |filters, hashes| {
-                hashes.iter().filter(|&&hash| filters.ours.insert_hash(hash)).count()
+                hashes
+                    .iter()
+                    .filter(|&&hash| filters.ours.insert(&Hashed(hash)))
+                    .count()
             })
         },
     ),
@@ -146,7 +158,7 @@ const ROWS: [(&str, Work); 12] = [
             inserts(filters, keys, threads, true, |filters, hashes| {
                 hashes
                     .chunks(BATCH)
-                    .map(|hashes| filters.ours.insert_hashes(hashes))
+                    .map(|hashes| filters.ours.insert_batch(Hashed::slice(hashes)))
                     .sum()
             })
         },
@@ -246,7 +258,7 @@ fn scale(args: &Args, bytes: usize) -> String {
         // The rows of lookups and of hot keys come first: they need full filters.
         filters.ours.clear();
         filters.fast.clear();
-        filters.ours.insert_hashes(&keys.new);
+        filters.ours.insert_batch(Hashed::slice(&keys.new));
         keys.new.iter().for_each(|&hash| _ = filters.fast.insert_hash(hash));
         for ((_, work), nanos) in rows.iter().zip(&mut nanos) {
             for (&threads, nanos) in args.threads.iter().zip(nanos) {

@@ -7,7 +7,7 @@
 //! generations and the spare one.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use lanebloom::{ConcurrentBloom, WindowedBloom};
+use lanebloom::{Bitmap, ConcurrentBloom, Hashed, WindowedBloom};
 use lanebloom_benches::number;
 use std::hint::black_box;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn filters(kib: usize, generations: usize) -> [(&'static str, WindowedBloom); 3]
         // The first ones into the newest.
         for hashes in hashes.chunks(share).rev() {
             filter.rotate();
-            filter.insert_hashes(hashes);
+            filter.insert_batch(Hashed::slice(hashes));
         }
         (name, filter)
     };
@@ -57,7 +57,7 @@ fn windowed(c: &mut Criterion) {
     for &kib in sizes() {
         let forgetless = ConcurrentBloom::builder().memory_budget(kib << 10).build().unwrap();
         let n = forgetless.expected_keys() as u64;
-        forgetless.insert_hashes(&(0..n).map(number).collect::<Vec<_>>());
+        forgetless.insert_batch(Hashed::slice(&(0..n).map(number).collect::<Vec<_>>()));
         for present in [true, false] {
             let mut group = c.benchmark_group(format!("{} of {kib} KiB", if present { "present" } else { "absent" }));
             group.throughput(Throughput::Elements(KEYS as u64));
@@ -79,12 +79,19 @@ fn windowed(c: &mut Criterion) {
                 bitmap.iter().map(|word| word.count_ones() as usize).sum()
             };
             run("contains, one that does not forget".into(), n, &mut |hashes| {
-                hashes.iter().filter(|hash| forgetless.contains_hash(**hash)).count()
+                hashes
+                    .iter()
+                    .filter(|hash| forgetless.contains(&Hashed(**hash)))
+                    .count()
             });
             run(
                 "contains in a batch, one that does not forget".into(),
                 n,
-                &mut |hashes| ones(hashes, &|hashes, out| forgetless.contains_hashes_bitmap(hashes, out)),
+                &mut |hashes| {
+                    ones(hashes, &|hashes, out| {
+                        forgetless.contains_batch(Hashed::slice(hashes), Bitmap(out))
+                    })
+                },
             );
             for generations in [2, 4, 8] {
                 for (name, filter) in filters(kib, generations) {
@@ -93,17 +100,19 @@ fn windowed(c: &mut Criterion) {
                     let keys = (filter.expected_keys() / (generations - 1)) as u64;
                     let id = |what| format!("{what}, {generations} generations {name}");
                     run(id("contains"), keys, &mut |hashes| {
-                        hashes.iter().filter(|hash| filter.contains_hash(**hash)).count()
+                        hashes.iter().filter(|hash| filter.contains(&Hashed(**hash))).count()
                     });
                     run(id("contains in a batch"), keys, &mut |hashes| {
-                        ones(hashes, &|hashes, out| filter.contains_hashes_bitmap(hashes, out))
+                        ones(hashes, &|hashes, out| {
+                            filter.contains_batch(Hashed::slice(hashes), Bitmap(out))
+                        })
                     });
                     if present {
                         run(id("insert"), keys, &mut |hashes| {
-                            hashes.iter().filter(|hash| !filter.insert_hash(**hash)).count()
+                            hashes.iter().filter(|hash| !filter.insert(&Hashed(**hash))).count()
                         });
                         run(id("insert in a batch"), keys, &mut |hashes| {
-                            hashes.len() - filter.insert_hashes(hashes)
+                            hashes.len() - filter.insert_batch(Hashed::slice(hashes))
                         });
                     }
                 }
@@ -120,11 +129,11 @@ fn rotate(c: &mut Criterion) {
         group.throughput(Throughput::Bytes(bytes as u64));
         group.bench_function(BenchmarkId::from_parameter(format!("{} KiB each", bytes >> 10)), |b| {
             b.iter(|| {
-                filter.insert_hash(black_box(1 << 63 | 12345));
+                filter.insert(&Hashed(black_box(1 << 63 | 12345)));
                 filter.rotate();
             });
         });
-        assert_eq!(filter.estimated_len(), 1);
+        assert_eq!(filter.statistics().len, 1);
     }
     group.finish();
 }

@@ -75,7 +75,7 @@ fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
         HumanCount(exact.len() as u64),
         HumanBytes(text as u64),
         HumanBytes(blocked.memory_bytes() as u64),
-        blocked.bits_per_key(),
+        blocked.statistics().bits_per_key,
         1e3 * built.as_secs_f64(),
     );
 

@@ -187,12 +187,12 @@ fn main() -> Result<ExitCode, BuildError> {
         counts.made_up,
         counts.mistaken,
         100.0 * counts.mistaken as f64 / counts.made_up as f64,
-        100.0 * filter.current_false_positive_rate(),
+        100.0 * filter.statistics().false_positive_rate,
     );
-    println!("{filter:?} says that it has {} keys", filter.estimated_len());
+    println!("{filter:?} says that it has {} keys", filter.statistics().len);
     // The rest can be removed, and then the filter is empty.
     let missing = left.len() - filter.remove_batch(&left);
-    let rest = filter.estimated_len();
+    let rest = filter.statistics().len;
     println!(
         "valid coupons refused or not removed: {}; of those left {missing} missing; {rest} keys too many",
         counts.broken

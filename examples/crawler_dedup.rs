@@ -222,7 +222,7 @@ impl Crawl<'_> {
     /// Asks the filter which of a page's links are new, all at once, and puts those into the queue.
     fn enqueue_new(&self, urls: Vec<String>, began: Instant) -> Result<()> {
         let mut new = vec![false; urls.len()];
-        let news = self.seen.insert_batch_flagged(&urls, &mut new)?;
+        let news = self.seen.insert_batch_into(&urls, &mut new)?;
         self.pending.fetch_add(news, Ordering::Release);
         self.urls.fetch_add(urls.len(), Ordering::Relaxed);
         self.dropped.fetch_add(urls.len() - news, Ordering::Relaxed);

@@ -18,7 +18,7 @@ mod outcome;
 
 use clap::{Parser, value_parser};
 use indicatif::{HumanBytes, HumanCount};
-use lanebloom::{Prehashed, StaticFilter};
+use lanebloom::{Hashed, Prehashed, StaticFilter};
 use number::number;
 use std::error::Error;
 use std::fs::File;
@@ -88,7 +88,7 @@ fn run(args: &Args) -> Result<bool> {
     let start = Instant::now();
     let hashes: Vec<u64> = digests.iter().map(hash).collect();
     let builder = StaticFilter::builder().hasher(Prehashed).false_positive_rate(args.rate);
-    let leaked = builder.build_from_hashes(&hashes)?;
+    let leaked = builder.build_from_batch(Hashed::slice(&hashes))?;
     println!(
         "{} digests, {} of text, read in {:.0} ms\n\
          a filter of {}, {:.1} bits per digest at a rate of {:.2e}, built in {:.0} ms",
@@ -96,7 +96,7 @@ fn run(args: &Args) -> Result<bool> {
         HumanBytes(File::open(&list)?.metadata()?.len()),
         1e3 * read.as_secs_f64(),
         HumanBytes(leaked.memory_bytes() as u64),
-        leaked.bits_per_key(),
+        leaked.statistics().bits_per_key,
         leaked.false_positive_rate(),
         1e3 * start.elapsed().as_secs_f64(),
     );
@@ -105,14 +105,14 @@ fn run(args: &Args) -> Result<bool> {
     let start = Instant::now();
     let present = digests
         .iter()
-        .filter(|digest| leaked.contains_hash(hash(digest)))
+        .filter(|digest| leaked.contains(&Hashed(hash(digest))))
         .count();
     let single = start.elapsed().as_secs_f64() / digests.len() as f64;
     // In one batch, as for a table of accounts.
     let others: Vec<u64> = (0..u64::from(args.others)).map(|i| hash(&made_up(!i))).collect();
     let mut found = vec![false; others.len()];
     let start = Instant::now();
-    leaked.contains_hashes(&others, &mut found);
+    leaked.contains_batch(Hashed::slice(&others), &mut found);
     let batch = start.elapsed().as_secs_f64() / others.len().max(1) as f64;
     digests.sort_unstable();
     let wrong = (0..u64::from(args.others)).zip(found);

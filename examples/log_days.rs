@@ -21,7 +21,7 @@ mod outcome;
 use clap::{Parser, value_parser};
 use indicatif::{HumanBytes, HumanCount};
 use lanebloom::bank::columns;
-use lanebloom::{ConcurrentBloom, FilterBank};
+use lanebloom::{ConcurrentBloom, FilterBank, Hashed};
 use number::number;
 use std::collections::HashMap;
 use std::error::Error;
@@ -99,7 +99,7 @@ fn run(args: &Args) -> Result<bool> {
         let mut filters = Vec::new();
         for hashes in group {
             let filter = empty.try_clone()?;
-            filter.insert_hashes(hashes);
+            filter.insert_batch(Hashed::slice(hashes));
             filters.push(filter);
         }
         bank.push_all(&filters)?;

@@ -45,6 +45,7 @@ macro_rules! programs {
 programs! {
     cache_guard: "cache_guard" "--rows 20000 --seconds 1";
     scoped_threads: "scoped_threads" "--keys 1000000";
+    inlined: "inlined" "--keys 10000 --ids 100000 --rounds 2";
     crawler_dedup: "crawler_dedup" "--pages 100000";
     rate_window: "rate_window" "--requests 400000 --users 20000";
     rate_window_by_time: "rate_window" "--seconds 1 --window 0.2 --users 20000";

@@ -9,7 +9,7 @@
 //! ```
 
 use clap::{Parser, value_parser};
-use lanebloom::{ConcurrentBloom, FastHash, KeyHasher};
+use lanebloom::{ConcurrentBloom, FastHash, Hashed, KeyHasher};
 use std::error::Error;
 use std::time::Instant;
 
@@ -93,7 +93,7 @@ impl Constants {
             filter.clear();
             let start = Instant::now();
             for batch in hashes.chunks(1024) {
-                filter.insert_hashes(batch);
+                filter.insert_batch(Hashed::slice(batch));
             }
             insert = insert.min(start.elapsed().as_secs_f64());
         }
@@ -103,7 +103,7 @@ impl Constants {
             let mut flags = [false; 1024];
             for batch in hashes.chunks(1024).chain(absent.chunks(1024)) {
                 let flags = &mut flags[..batch.len()];
-                filter.contains_hashes(batch, flags);
+                filter.contains_batch(Hashed::slice(batch), &mut *flags);
                 found += flags.iter().filter(|&&found| found).count();
             }
             Ok(())
@@ -120,7 +120,7 @@ impl Constants {
         })?;
         assert!(target == filter);
         let compare = seconds(|| {
-            assert_eq!(filter.delta_since(&target)?.len(), 64);
+            assert_eq!(filter.with(&target)?.delta().len(), 64);
             Ok(())
         })?;
         let bytes = filter.memory_bytes() as f64;
@@ -172,15 +172,15 @@ fn replicas(args: &Args) -> Result<()> {
         let mut deltas = Vec::new();
         for node in 0..nodes {
             let filter = shared.clone();
-            filter.insert_hashes(&mine(node));
-            deltas.push(filter.delta_since(&shared)?);
+            filter.insert_batch(Hashed::slice(&mine(node)));
+            deltas.push(filter.with(&shared)?.delta());
         }
         let bytes = deltas.iter().map(Vec::len).sum::<usize>() as f64 / (nodes * keys) as f64;
         for delta in &deltas {
             shared.apply_deltas(delta)?;
         }
         let mut found = vec![false; (nodes * keys) as usize];
-        shared.contains_hashes(&hashes(0..nodes * keys), &mut found);
+        shared.contains_batch(Hashed::slice(&hashes(0..nodes * keys)), &mut found);
         assert!(found.iter().all(|found| *found), "a replica lacks a key");
         println!(
             "| {} | {bytes:.1} | {:.0} | {bytes:.1} |",
@@ -230,7 +230,7 @@ fn join(args: &Args, constants: &Constants) -> Result<()> {
     for executors in [10, 100, 1000] {
         // Memory that was written before: a thousand parts do not each meet new pages.
         let mut whole = empty.clone();
-        whole.insert_hashes(&hashes(0..keys));
+        whole.insert_batch(Hashed::slice(&hashes(0..keys)));
         whole.clear();
         // Ten of the parts determine the size of all.
         let (mut bytes, mut tried, mut merging) = (0, 0, 0.0);
@@ -238,8 +238,8 @@ fn join(args: &Args, constants: &Constants) -> Result<()> {
         for part in 0..10 {
             let filter = empty.clone();
             let part = part_of(part);
-            filter.insert_hashes(&part);
-            let delta = filter.delta_since(&empty)?;
+            filter.insert_batch(Hashed::slice(&part));
+            let delta = filter.with(&empty)?.delta();
             bytes += delta.len();
             tried += part.len();
             let start = Instant::now();
@@ -248,7 +248,7 @@ fn join(args: &Args, constants: &Constants) -> Result<()> {
         }
         let direct = empty.clone();
         (0..10).for_each(|part| {
-            direct.insert_hashes(&part_of(part));
+            direct.insert_batch(Hashed::slice(&part_of(part)));
         });
         assert!(whole == direct, "the parts do not make the whole");
         let bytes = bytes as f64 / tried as f64;

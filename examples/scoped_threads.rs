@@ -48,7 +48,7 @@ fn main() -> Result<(), BuildError> {
         "{} keys, {new} of them new when they came; {} of memory, {:.3}% false positives",
         keys.len(),
         indicatif::HumanBytes(filter.memory_bytes() as u64),
-        100.0 * filter.current_false_positive_rate(),
+        100.0 * filter.statistics().false_positive_rate,
     );
     Ok(())
 }

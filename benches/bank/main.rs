@@ -13,11 +13,11 @@
 //!
 //! - *loop*: for every key a loop over the filters, which prefetches the line of a filter some
 //!   filters ahead (of 4, 8, 16 and 32 the best).
-//! - *loop, batches*: for every filter a batch of 1,024 keys, `contains_hashes_bitmap`. Each filter
+//! - *loop, batches*: for every filter a batch of 1,024 keys, `contains_batch`. Each filter
 //!   is in the caches while it answers. No key has its answer before all filters have worked.
 //! - *lines side by side*: the same line of all filters one after another, as OpenObserve stores
 //!   them. A key's block is 64 bytes of each filter, in order.
-//! - *bank*: `which_hash_into`; *bank, batches*: `which_hashes`.
+//! - *bank*: `which_into`; *bank, batches*: `which_batch`.
 //! - *seqan's*: `bulk_contains` of its interleaved Bloom filter, with as many bits, and with 5 hash
 //!   functions, the most that it takes (the bank has 6). It has no batches.
 //!
@@ -32,7 +32,7 @@ use clap::Parser;
 use lanebloom::bank::columns;
 use lanebloom::codec::{Content, SnapshotHeader};
 use lanebloom::internal::Hint;
-use lanebloom::{BloomView, ConcurrentBloom, FilterBank};
+use lanebloom::{Bitmap, BloomView, ConcurrentBloom, FilterBank, Hashed};
 use lanebloom_benches::{BenchArgs, machine, median, number, time};
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -69,7 +69,7 @@ fn filled(count: usize, keys: usize) -> Vec<ConcurrentBloom> {
     let filter = |i| {
         let filter = ConcurrentBloom::with_capacity(keys, 0.01).unwrap();
         let hashes: Vec<u64> = (0..keys).map(|key| hash(i, key)).collect();
-        filter.insert_hashes(&hashes);
+        filter.insert_batch(Hashed::slice(&hashes));
         filter
     };
     (0..count).map(filter).collect()
@@ -113,10 +113,10 @@ struct Lines {
 
 impl Lines {
     fn of(filters: &[ConcurrentBloom]) -> Self {
-        let (count, blocks) = (filters.len(), filters[0].blocks());
+        let (count, blocks) = (filters.len(), filters[0].layout().blocks);
         let mut lines = vec![[0; 8]; count * blocks];
         for (i, filter) in filters.iter().enumerate() {
-            let bytes = filter.to_bytes();
+            let bytes = filter.snapshot().to_vec();
             for (block, line) in bytes[128..][..64 * blocks].chunks_exact(64).enumerate() {
                 let word = |w: usize| u64::from_le_bytes(*line[8 * w..].first_chunk().unwrap());
                 lines[block * count + i] = std::array::from_fn(word);
@@ -152,7 +152,7 @@ fn ask_each(views: &[BloomView<'_>], ahead: usize, hash: u64, out: &mut [u64]) {
             if let Some(later) = views.get(64 * word + i + ahead) {
                 Hint::L1.prefetch(line(later));
             }
-            *out |= u64::from(view.contains_hash(hash)) << i;
+            *out |= u64::from(view.contains(&Hashed(hash))) << i;
         }
     }
 }
@@ -186,7 +186,7 @@ fn main() {
 
 fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
     let filters = filled(count, keys);
-    let header = SnapshotHeader::peek(&filters[0].to_bytes()).unwrap();
+    let header = SnapshotHeader::peek(&filters[0].snapshot().to_vec()).unwrap();
     let two_words = matches!(
         header.content,
         Content::Blocks {
@@ -199,7 +199,7 @@ fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
     assert!(two_words, "`Pattern` is for six bits in two words");
 
     // Making the bank.
-    let rows = 512 * filters[0].blocks();
+    let rows = 512 * filters[0].layout().blocks;
     let builder = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(0.01);
     let mut bank = FilterBank::new(count, &builder).unwrap();
     let words = rows * count.div_ceil(64);
@@ -249,7 +249,7 @@ fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
 
     if !args.only_banks {
         let lines = Lines::of(&filters);
-        let bytes: Vec<_> = filters.iter().map(ConcurrentBloom::to_bytes).collect();
+        let bytes: Vec<_> = filters.iter().map(|filter| filter.snapshot().to_vec()).collect();
         let views: Vec<BloomView<'_>> = bytes
             .iter()
             .map(|bytes| BloomView::from_bytes(bytes).unwrap().0)
@@ -283,7 +283,7 @@ fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
                 for (batch, asked) in asked.chunks(1024).enumerate() {
                     let mut found = [0; 16];
                     for (column, filter) in filters.iter().enumerate() {
-                        filter.contains_hashes_bitmap(asked, &mut found);
+                        filter.contains_batch(Hashed::slice(asked), Bitmap(&mut found));
                         for i in columns(&found) {
                             sums[1] = number(((1024 * batch + i) as u64) << 32 | column as u64).wrapping_add(sums[1]);
                         }
@@ -299,10 +299,10 @@ fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
             });
             add_figure("lines side by side", ns);
             for (i, &hash) in asked.iter().enumerate() {
-                bank.which_hash_into(hash, &mut bitmap);
+                bank.which_into(&Hashed(hash), &mut bitmap);
                 add(&mut sums[3], i, &bitmap);
             }
-            bank.which_hashes(&asked, |i, bitmap| add(&mut sums[4], i, bitmap));
+            bank.which_batch(Hashed::slice(&asked), |i, bitmap| add(&mut sums[4], i, bitmap));
             assert!(
                 sums.iter().all(|&sum| sum == sums[0] && sum != 0),
                 "the contestants differ: {sums:?}"
@@ -321,7 +321,7 @@ fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
         let (ns, ()) = time(many, || {
             asked
                 .iter()
-                .for_each(|&hash| _ = black_box(bank.which_hash_into(hash, &mut bitmap)));
+                .for_each(|&hash| _ = black_box(bank.which_into(&Hashed(hash), &mut bitmap)));
         });
         add_figure("bank", ns);
         add_figure("bank, batches", ask(&bank, &asked));
@@ -394,7 +394,7 @@ fn seqan_of(bank: &FilterBank, count: usize, keys: usize, out: &mut String) -> s
 /// Nanoseconds per key of a batch.
 fn ask(bank: &FilterBank, asked: &[u64]) -> f64 {
     time(asked.len(), || {
-        bank.which_hashes(asked, |_, bitmap| _ = black_box(bitmap))
+        bank.which_batch(Hashed::slice(asked), |_, bitmap| _ = black_box(bitmap))
     })
     .0
 }
@@ -416,7 +416,7 @@ fn beside_inserts(bank: &FilterBank, asked: &[u64], count: usize, keys: usize) -
                 // Keys that are there: the bank stays as full as it is. One of 64 is new.
                 let column = number(i as u64) as usize % count;
                 let key = if i % 64 == 0 { usize::MAX - i } else { i % keys };
-                bank.insert_hash(column, hash(column, key)).unwrap();
+                bank.insert(column, &Hashed(hash(column, key))).unwrap();
             }
         });
         let ns = ask(bank, asked);
@@ -434,20 +434,25 @@ fn inserted(args: &Args, bank: &FilterBank, keys: usize, out: &mut String) {
     for round in 0..args.rounds.min(3) {
         // (A column whose lines are in memory, but not in the caches.)
         let columns = [2 * round, 2 * round + 1];
-        empty.insert_hashes(63, &hashes).unwrap();
+        empty.insert_batch(63, Hashed::slice(&hashes)).unwrap();
         figures[0].push(
             time(keys, || {
                 hashes
                     .iter()
-                    .filter(|&&hash| empty.insert_hash(columns[0], hash).unwrap())
+                    .filter(|&&hash| empty.insert(columns[0], &Hashed(hash)).unwrap())
                     .count()
             })
             .0,
         );
-        figures[1].push(time(keys, || empty.insert_hashes(columns[1], &hashes).unwrap()).0);
+        figures[1].push(time(keys, || empty.insert_batch(columns[1], Hashed::slice(&hashes)).unwrap()).0);
         let [one, batch] = [(); 2].map(|()| builder.clone().build().unwrap());
-        figures[2].push(time(keys, || hashes.iter().filter(|&&hash| one.insert_hash(hash)).count()).0);
-        figures[3].push(time(keys, || batch.insert_hashes(&hashes)).0);
+        figures[2].push(
+            time(keys, || {
+                hashes.iter().filter(|&&hash| one.insert(&Hashed(hash))).count()
+            })
+            .0,
+        );
+        figures[3].push(time(keys, || batch.insert_batch(Hashed::slice(&hashes))).0);
         assert!(empty.to_filter(columns[0]).unwrap() == one && empty.to_filter(columns[1]).unwrap() == batch);
     }
     let [insert, batch, plain, plain_batch] = figures.map(median);

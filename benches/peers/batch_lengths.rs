@@ -3,7 +3,7 @@
 use crate::contestants::{BATCH, Calls, Ours, count};
 use crate::features::{Library, features};
 use crate::{Args, Lookups, fill, missing};
-use lanebloom::ConcurrentBloom;
+use lanebloom::{Bitmap, ConcurrentBloom, Hashed};
 use lanebloom_benches::{median, timed};
 
 /// Divide `BATCH`.
@@ -31,7 +31,7 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
     let ours = |hashed| Ours::new(bytes, args.rate, hashed, args.level(), Calls::Single).filter;
     let (hashes, keys) = (ours(true), ours(false));
     let n = hashes.expected_keys();
-    fill(n, |all| _ = hashes.insert_hashes(all));
+    fill(n, |all| _ = hashes.insert_batch(Hashed::slice(all)));
     fill(n, |all: &[u64]| _ = keys.insert_batch(all));
     let lookups = Lookups::new(bytes, n, args.keys);
     #[cfg(has_boost)]
@@ -109,22 +109,34 @@ fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups:
     };
     vec![
         row(
-            "contains_hashes",
+            "contains_batch, hashes",
             &lookups.mixed,
-            Box::new(|all| count(all, |hash| hashes.contains_hash(hash))),
-            Box::new(|all, length| flags(all, length, |part, found| hashes.contains_hashes(part, found))),
+            Box::new(|all| count(all, |hash| hashes.contains(&Hashed(hash)))),
+            Box::new(|all, length| {
+                flags(all, length, |part, found| {
+                    hashes.contains_batch(Hashed::slice(part), found)
+                })
+            }),
         ),
         row(
-            "contains_hashes_bitmap",
+            "contains_batch, hashes, to a Bitmap",
             &lookups.mixed,
-            Box::new(|all| count(all, |hash| hashes.contains_hash(hash))),
-            Box::new(|all, length| bitmaps(all, length, |part, found| hashes.contains_hashes_bitmap(part, found))),
+            Box::new(|all| count(all, |hash| hashes.contains(&Hashed(hash)))),
+            Box::new(|all, length| {
+                bitmaps(all, length, |part, found| {
+                    hashes.contains_batch(Hashed::slice(part), Bitmap(found))
+                })
+            }),
         ),
         row(
-            "insert_hashes, present keys",
+            "insert_batch, present hashes",
             &lookups.present,
-            Box::new(|all| count(all, |hash| hashes.insert_hash(hash))),
-            Box::new(|all, length| all.chunks_exact(length).map(|part| hashes.insert_hashes(part)).sum()),
+            Box::new(|all| count(all, |hash| hashes.insert(&Hashed(hash)))),
+            Box::new(|all, length| {
+                all.chunks_exact(length)
+                    .map(|part| hashes.insert_batch(Hashed::slice(part)))
+                    .sum()
+            }),
         ),
         row(
             "contains_batch, u64 keys",

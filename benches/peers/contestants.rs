@@ -3,8 +3,8 @@
 
 use crate::features::Library;
 use fastbloom::AtomicBloomFilter;
-use lanebloom::ConcurrentBloom;
 use lanebloom::internal::Isa;
+use lanebloom::{ConcurrentBloom, Hashed};
 use lanebloom_formats::SplitBlockBloom;
 use std::hash::BuildHasher;
 use std::sync::RwLock;
@@ -81,32 +81,35 @@ impl Peer for Ours {
     }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
         Some(match (self.hashed, self.calls) {
-            (true, Calls::Single) => count(keys, |hash| self.filter.insert_hash(hash)),
+            (true, Calls::Single) => count(keys, |hash| self.filter.insert(&Hashed(hash))),
             (false, Calls::Single) => count(keys, |key| self.filter.insert(&key)),
             (true, Calls::Inlined) => self
                 .filter
-                .inlined(|filter| count(keys, |hash| filter.insert_hash(hash))),
+                .inlined(|filter| count(keys, |hash| filter.insert(&Hashed(hash)))),
             (false, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |key| filter.insert(&key))),
-            (true, Calls::Batch) => keys.chunks(BATCH).map(|hashes| self.filter.insert_hashes(hashes)).sum(),
+            (true, Calls::Batch) => keys
+                .chunks(BATCH)
+                .map(|hashes| self.filter.insert_batch(Hashed::slice(hashes)))
+                .sum(),
             (false, Calls::Batch) => keys.chunks(BATCH).map(|keys| self.filter.insert_batch(keys)).sum(),
         })
     }
     fn contains(&self, keys: &[u64]) -> usize {
         match (self.hashed, self.calls) {
-            (true, Calls::Single) => count(keys, |hash| self.filter.contains_hash(hash)),
+            (true, Calls::Single) => count(keys, |hash| self.filter.contains(&Hashed(hash))),
             (false, Calls::Single) => count(keys, |key| self.filter.contains(&key)),
             (true, Calls::Inlined) => self
                 .filter
-                .inlined(|filter| count(keys, |hash| filter.contains_hash(hash))),
+                .inlined(|filter| count(keys, |hash| filter.contains(&Hashed(hash)))),
             (false, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |key| filter.contains(&key))),
             (hashed, Calls::Batch) => {
                 let mut found = [false; BATCH];
                 let batch = |keys: &[u64]| {
                     let found = &mut found[..keys.len()];
                     if hashed {
-                        self.filter.contains_hashes(keys, found);
+                        self.filter.contains_batch(Hashed::slice(keys), &mut *found);
                     } else {
-                        self.filter.contains_batch(keys, found);
+                        self.filter.contains_batch(keys, &mut *found);
                     }
                     found.iter().filter(|&&found| found).count()
                 };

@@ -4,7 +4,7 @@ use crate::contestants::{BATCH, Calls, Ours, Peer, count};
 use crate::features::{Library, features};
 use crate::{Args, Group, STRANGERS, warm};
 use growable_bloom_filter::{GrowableBloom, GrowableBloomBuilder};
-use lanebloom::{ConcurrentBloom, ScalableBloom};
+use lanebloom::{ConcurrentBloom, Hashed, ScalableBloom};
 use lanebloom_benches::{number, timed};
 use std::fmt::Write as _;
 use std::sync::RwLock;
@@ -54,7 +54,7 @@ impl Peer for Growing {
         let mut found = [false; BATCH];
         let batch = |keys: &[u64]| {
             let found = &mut found[..keys.len()];
-            self.filter.contains_batch(keys, found);
+            self.filter.contains_batch(keys, &mut *found);
             found.iter().filter(|&&found| found).count()
         };
         keys.chunks(BATCH).map(batch).sum()
@@ -123,7 +123,7 @@ fn memory(args: &Args, planned: usize) -> String {
             // Steps of a thousandth, that no moment is missed.
             let step = (keys / 1000).max(1).min(n - keys);
             let all: Vec<u64> = (keys..keys + step).map(|i| number(i as u64)).collect();
-            filter.insert_hashes(&all).expect("there is no limit");
+            filter.insert_batch(Hashed::slice(&all)).expect("there is no limit");
             keys += step;
             if keys < planned {
                 continue;
