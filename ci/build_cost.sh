@@ -56,7 +56,7 @@ fn main() {
     let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build().unwrap();
     let mut found = vec![0; keys.len().div_ceil(64)];
     let new = filter.insert_batch(&keys);
-    filter.contains_batch_bitmap(&keys, &mut found);
+    filter.contains_batch(&keys, lanebloom::Bitmap(&mut found));
     println!("{new} {found:?}");
 }
 END

@@ -8,7 +8,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::{BloomView, ConcurrentBloom, CuckooFilter, DLeftFilter, ScalableBloom};
+use lanebloom::{BloomView, ConcurrentBloom, CuckooFilter, DLeftFilter, Hashed, ScalableBloom};
 use lanebloom_formats::GuavaBloom;
 
 #[panic_handler]
@@ -34,7 +34,7 @@ pub extern "C" fn insert(hash: u64) -> bool {
     ConcurrentBloom::builder()
         .memory_budget(64)
         .build()
-        .is_ok_and(|filter| filter.insert_hash(hash))
+        .is_ok_and(|filter| filter.insert(&Hashed(hash)))
 }
 
 #[unsafe(no_mangle)]
@@ -49,8 +49,8 @@ pub extern "C" fn insert_as_guava(key: u64) -> bool {
 pub unsafe extern "C" fn contains(bytes: *const u8, len: usize, hash: u64) -> bool {
     // SAFETY: the caller's promise.
     let bytes = unsafe { core::slice::from_raw_parts(bytes, len) };
-    let copied = ConcurrentBloom::from_bytes(bytes).is_ok_and(|(filter, _)| filter.contains_hash(hash));
-    BloomView::from_bytes(bytes).is_ok_and(|(view, _)| view.verify().is_ok() && view.contains_hash(hash) == copied)
+    let copied = ConcurrentBloom::from_bytes(bytes).is_ok_and(|(filter, _)| filter.contains(&Hashed(hash)));
+    BloomView::from_bytes(bytes).is_ok_and(|(view, _)| view.verify().is_ok() && view.contains(&Hashed(hash)) == copied)
 }
 
 #[unsafe(no_mangle)]
@@ -59,15 +59,16 @@ pub extern "C" fn follow(hash: u64) -> bool {
     let (Ok(writer), Ok(replica)) = (build(), build()) else {
         return false;
     };
-    writer.insert_hash(hash);
-    let delta = writer.delta_since(&replica);
-    delta.is_ok_and(|delta| replica.apply_deltas(&delta).is_ok()) && writer.to_bytes() == replica.to_bytes()
+    writer.insert(&Hashed(hash));
+    let pair = writer.with(&replica);
+    pair.is_ok_and(|pair| replica.apply_deltas(&pair.delta()).is_ok())
+        && writer.snapshot().to_vec() == replica.snapshot().to_vec()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn insert_growing(hash: u64) -> bool {
     let filter = ScalableBloom::builder().expected_keys(1).build();
-    filter.is_ok_and(|filter| filter.insert_hash(hash) == Ok(true))
+    filter.is_ok_and(|filter| filter.insert(&Hashed(hash)) == Ok(true))
 }
 
 #[unsafe(no_mangle)]
@@ -75,8 +76,9 @@ pub extern "C" fn insert_and_remove(hash: u64) -> bool {
     let cuckoo = CuckooFilter::builder().memory_budget(64).build();
     let d_left = DLeftFilter::builder().memory_budget(72).build();
     let again = |filter: CuckooFilter| {
-        CuckooFilter::from_bytes(&filter.to_bytes()).is_ok_and(|(filter, _)| filter.remove_hash(hash))
+        let bytes = filter.snapshot().to_vec();
+        CuckooFilter::from_bytes(&bytes).is_ok_and(|(filter, _)| filter.remove(&Hashed(hash)))
     };
-    cuckoo.is_ok_and(|filter| filter.insert_hash(hash).is_ok() && again(filter))
-        && d_left.is_ok_and(|filter| filter.insert_hash(hash).is_ok() && filter.remove_hash(hash))
+    cuckoo.is_ok_and(|filter| filter.insert(&Hashed(hash)).is_ok() && again(filter))
+        && d_left.is_ok_and(|filter| filter.insert(&Hashed(hash)).is_ok() && filter.remove(&Hashed(hash)))
 }
