@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # DataSketches for Python: a sketch that counts distinct values counts 1,000 prices as 10.
 #
-# Packages: datasketches 5.2.0 (PyPI), numpy 2.4.6.
+# Packages: datasketches 5.2.0 and numpy 2.4.6 (PyPI; Python 3.11 or later).
 #
 # The update of hll_sketch, update_theta_sketch and cpc_sketch takes an int, a float or a text, and
 # raises TypeError for bytes and None. One expects TypeError for a Decimal as well, or that 0.00 to
 # 9.99 are 1,000 values. There are 10: a Decimal, a Fraction and a float32 of numpy are cut to their
-# whole part and counted as ints, with no error. 19.99 and 19 are one value, and so are -0.5 and 0.5.
+# whole part and counted as ints, with no error. 19.99 and 19 are one value, as are -0.5 and 0.5.
 # float and float64 are counted right. Ints from 2^63 on become doubles in the first two sketches:
 # 1,000 in a row are one value.
 #

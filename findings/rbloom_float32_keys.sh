@@ -44,7 +44,8 @@ def found(name, values):
     assert all(key in filter_ for key in keys)
     share = sum(key in filter_ for key in absent) / len(absent)
     items = filter_.approx_items
-    print(f"{name}: {len(keys)} keys, approx_items {items:.0f}, found {share:.4f} of the absent keys")
+    seen = f"{len(keys)} keys, approx_items {items:.0f}, found {share:.4f} of the absent keys"
+    print(f"{name}: {seen}")
     return share, items / len(keys)
 
 
