@@ -250,7 +250,7 @@ impl Series {
             writeln!(f, r#""/>"#)?;
         }
         for (mark, (x, y)) in mark.iter().flat_map(|mark| marked.iter().map(move |at| (mark, at))) {
-            let at = format_args!("translate({x:.1} {y:.1}) scale({scale})");
+            let at = format!("translate({x:.1} {y:.1}) scale({scale})");
             writeln!(f, r#"<{mark} class="mark" transform="{at}"/>"#)?;
         }
         writeln!(f, "</g>")
