@@ -176,7 +176,11 @@ impl Answers for () {
 pub fn answered_into<R>(isa: Isa, keys: usize, mut out: impl Answers, work: impl FnOnce(Answer<'_>) -> R) -> R {
     match out.place(keys) {
         Place::Flags(out) => work(Some(&mut unpack_into(isa, out))),
-        Place::Bitmap(out) => work(Some(&mut copy_into(out))),
+        Place::Bitmap(out) => {
+            // A chunk that begins within a word leaves the bits after its own.
+            out.fill(0);
+            work(Some(&mut copy_into(out)))
+        }
         Place::Absent(absent) => {
             // The answers of a chunk may be told twice.
             let mut bitmap = vec![0; keys.div_ceil(64)];

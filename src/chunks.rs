@@ -148,8 +148,8 @@ pub(crate) fn unpack_into(isa: Isa, out: &mut [bool]) -> impl FnMut(usize, &[u64
     }
 }
 
-/// Copies bitmaps to their bits of `out`. A chunk of some filters begins within a word: the bits
-/// before it stay, and the bits after it become 0 until they are told.
+/// Copies bitmaps to their bits of `out`, which is 0 before. A chunk of some filters begins within
+/// a word: the bits before it and after it stay.
 pub(crate) fn copy_into(out: &mut [u64]) -> impl FnMut(usize, &[u64]) {
     move |at, bitmap| {
         let (out, shift) = (&mut out[at / 64..], at % 64);
@@ -162,7 +162,7 @@ pub(crate) fn copy_into(out: &mut [u64]) -> impl FnMut(usize, &[u64]) {
                 *word = *word & !(u64::MAX << shift) | bits << shift;
             }
             if let Some(word) = out.get_mut(i + 1) {
-                *word = bits >> (64 - shift);
+                *word = *word & u64::MAX << shift | bits >> (64 - shift);
             }
         }
     }
@@ -195,4 +195,28 @@ pub fn assert_bitmap_length(keys: usize, words: usize) {
         "a bitmap of {keys} keys needs {} words, but `out` has {words}",
         keys.div_ceil(64)
     );
+}
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+
+    /// Flags and bits are told the same chunks, which begin anywhere and replace each other.
+    #[test]
+    fn bits_are_those_of_flags() {
+        let chunks: [(usize, &[u64]); 5] = [
+            (0, &[u64::MAX, 0x0f0f, u64::MAX, 7]),
+            (100, &[0]),
+            (37, &[0xff00_ff00_ff00_ff00, 1]),
+            (130, &[u64::MAX]),
+            (190, &[2]),
+        ];
+        let (mut flags, mut words) = ([false; 200], [0; 4]);
+        for (at, bitmap) in chunks {
+            unpack_into(Isa::best(), &mut flags)(at, bitmap);
+            copy_into(&mut words)(at, bitmap);
+            let bits = (0..200).map(|i| words[i / 64] >> (i % 64) & 1 == 1);
+            assert!(bits.eq(flags), "after the chunk at {at}");
+        }
+    }
 }
