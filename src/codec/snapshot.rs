@@ -42,8 +42,8 @@ pub trait Loaded: Sized {
 /// The content of a filter, to be written as bytes in the [format](crate::codec#the-format) of
 /// snapshots; made by [`Filter::snapshot`](crate::Filter::snapshot).
 ///
-/// Each method reads the filter anew. What it writes holds every key whose insert happened before,
-/// and passes on what the inserters had done before.
+/// Each method reads the filter anew. The bytes hold every key whose insert happened before, and
+/// pass on what the inserters had done before.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -93,7 +93,7 @@ impl<F: Stored> Snapshot<'_, F> {
     ///
     /// # Errors
     ///
-    /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for the copy.
+    /// Fails if the writer fails, or with kind `OutOfMemory` if the copy cannot be allocated.
     ///
     /// # Examples
     ///

@@ -47,8 +47,8 @@ pub(crate) fn load_for(rate: f64, planned: f64, rate_at: impl Fn(f64) -> f64) ->
     load
 }
 
-/// Whether a fingerprint of so many bits, which another key has with the chance `2^-bits`, is long
-/// enough for `rate`.
+/// Whether a fingerprint of `bits` bits is long enough for `rate`: another key has it with the
+/// chance `2^-bits`.
 pub(crate) fn fits_fingerprint(rate: f64, bits: u32) -> bool {
     rate * (1u64 << bits) as f64 >= 1.0
 }

@@ -202,7 +202,7 @@ impl<E: Planned> Filter<E> {
 
     /// A filter that holds `keys` and is sized for as many, at this false-positive rate. (A
     /// [`WindowedBloom`](crate::WindowedBloom) has room for as many in each generation.) Fails as
-    /// [`build`](Builder::build), and if there is no room for one of the keys.
+    /// [`build`](Builder::build), and if the filter refuses one of the keys.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::from_keys([1, 2], 0.01)?;

@@ -37,7 +37,7 @@ impl<E: Engine, S> Filter<E, S> {
         }
     }
 
-    /// The plan of a batch. That of keys says how they are hashed.
+    /// The plan of a batch. For keys it says how they are hashed.
     #[inline(always)]
     fn plan_of<K: Key<S>>(&self, keys: &[K]) -> Plan {
         if K::IS_HASH {

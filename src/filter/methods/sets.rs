@@ -293,8 +293,8 @@ impl<E: Sets, S> Exclusive<'_, E, S> {
     /// use meanwhile. Ends in an `Acquire` on `other`'s content.
     ///
     /// The result has every key that was inserted into both, [and
-    /// others](crate::Filter#two-filters-as-sets). What was inserted into two filters with counters
-    /// can be removed again.
+    /// others](crate::Filter#two-filters-as-sets). Keys that were inserted into two filters with
+    /// counters can be removed again.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@
 //!
 //! Lookups ask the second half only for the hashes that the first one holds: out of the caches, a
 //! single call ends at the first line of an absent key, and a batch prefetches the second lines of
-//! the others together. Inserts change both halves. The halves share no word, so the order of the
-//! two passes changes no bit and no answer.
+//! the others together. Inserts change both halves. The order of the two passes changes no bit and
+//! no answer, since each half has words of its own.
 
 use crate::chunks::CHUNK;
 use crate::filter::traits::Engine;

@@ -258,8 +258,9 @@ pub(super) fn pack(hashes: &mut [u64], found: &[u64]) -> usize {
     for (first, &found) in (0..groups).step_by(TILE_GROUPS).zip(found) {
         for i in 0..TILE_GROUPS.min(groups - first) {
             let mask = (found >> (GROUP * i)) as u8;
-            // SAFETY: reads a group. Writes one from `len` on, which is no further: over those
-            // that were read.
+            // SAFETY: `first + i` is below `groups`, so the group that is read lies within the
+            // hashes. Each hash before it counted once in `len` at most, so the group that is
+            // written, over hashes that were read, ends no later than that.
             unsafe {
                 let group = _mm512_loadu_si512(all.add(GROUP * (first + i)).cast());
                 _mm512_storeu_si512(all.add(len).cast(), _mm512_maskz_compress_epi64(mask, group));
