@@ -1,5 +1,6 @@
-//! Sets `lanebloom_rust_1_89` for a compiler of Rust 1.89 or newer: the first with the intrinsics
-//! of AVX-512 (src/kernel/x86_64.rs), and with locks of files (src/codec/replace.rs). Refuses a
+//! Sets cfgs: `lanebloom_rust_1_89` for a compiler of Rust 1.89 or newer, the first with locks of
+//! files (src/codec/replace.rs); `lanebloom_x86_64`, `lanebloom_avx512` and `lanebloom_aarch64` for
+//! the kernels that are compiled (src/kernel). The intrinsics of AVX-512 need 1.89 too. Refuses a
 //! target without 64-bit atomics, in one sentence. (After a `compile_error!`, the compiler would
 //! add an error for each use of them.)
 
@@ -8,16 +9,25 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(lanebloom_rust_1_89)");
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let is_1_89 = minor_version().is_some_and(|minor| minor >= 89);
+    for (cfg, is_set) in [
+        ("rust_1_89", is_1_89),
+        ("x86_64", arch == "x86_64"),
+        ("avx512", arch == "x86_64" && is_1_89),
+        ("aarch64", arch == "aarch64"),
+    ] {
+        println!("cargo::rustc-check-cfg=cfg(lanebloom_{cfg})");
+        if is_set {
+            println!("cargo::rustc-cfg=lanebloom_{cfg}");
+        }
+    }
     if env::var("CARGO_CFG_TARGET_HAS_ATOMIC").is_ok_and(|sizes| !sizes.split(',').any(|bits| bits == "64")) {
         let target = env::var("TARGET").unwrap_or_default();
         println!(
             "cargo::error=lanebloom needs 64-bit atomics, which {target} lacks: its threads share words of 64 bits \
              without locks. With one thread, a Bloom filter without atomics does, like fastbloom::BloomFilter."
         );
-    }
-    if minor_version().is_some_and(|minor| minor >= 89) {
-        println!("cargo::rustc-cfg=lanebloom_rust_1_89");
     }
 }
 

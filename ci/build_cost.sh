@@ -17,7 +17,7 @@ debug_seconds=11
 # The seconds follow the machine code of the crate, which does not vary. What few programs use is
 # not in it: only the crates that call it compile it (src/kernel.rs).
 crate_kib=525
-# A filter keeps no pointer to the kernels of batches (src/kernel/dispatch.rs), so a program that
+# A filter keeps no pointer to the kernels of batches (src/kernel/tables.rs), so a program that
 # inserts one string is linked without them.
 program_kib=70
 # With them. A program with kernels of its own beside those of the crate gets 100 more.

@@ -62,29 +62,29 @@ done
 #
 # All are there for each of 4 numbers of words, batches in two forms.
 kernels='
-    kernel::x86_64::avx512::contains_hashes | 8 | zmm vpmullq            | vptestn?m[dq]|vmovmskp
-    kernel::x86_64::avx512::insert_hashes   | 8 | zmm vpsllvq lock       | vpmullq
-    kernel::x86_64::avx512::fill            | 4 | zmm vpsllvq            | vpmullq
-    kernel::x86_64::hash_avx512::murmur3_short    | 1 | zmm vpmullq vprolq | vpmullq
-    kernel::x86_64::hash_avx512::murmur3_slices   | 1 | zmm vpmullq vprolq vmovdqu8 | vpmullq
-    kernel::x86_64::hash_avx512::siphash13_short  | 1 | zmm vprolq         | vprolq
-    kernel::x86_64::hash_avx512::siphash13_slices | 1 | zmm vprolq vmovdqu8 | vprolq
-    kernel::x86_64::hash_avx512::hash_blocks      | 2 | zmm vprolq vmovdqu8 | vprolq
-    kernel::x86_64::avx512::pack            | 1 | zmm vpcompressq        | vpcompressq
-    kernel::x86_64::avx2::few_flags         | 4 | ymm vpshufb vpsllvd     | vptest
-    kernel::x86_64::avx2::few_bitmap        | 4 | ymm vpshufb vpsllvd     | vptest
-    kernel::x86_64::avx2::contains_hashes   | 8 | ymm vpmuludq vpshufb    | vmovmskp|prefetch
-    kernel::x86_64::avx2::insert_hashes     | 8 | ymm vpmuludq lock       | vpmuludq
-    kernel::x86_64::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
-    kernel::x86_64::hash_avx2::murmur3_short   | 1 | ymm vpmuludq imul     | vpmuludq
-    kernel::x86_64::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
-    kernel::x86_64::avx2::contains          | 7 | ymm vpshufb vptest      |
-    kernel::x86_64::avx2::insert            | 4 | ymm vpsllvd lock        |
+    kernel::avx512::contains_hashes | 8 | zmm vpmullq            | vptestn?m[dq]|vmovmskp
+    kernel::avx512::insert_hashes   | 8 | zmm vpsllvq lock       | vpmullq
+    kernel::avx512::fill            | 4 | zmm vpsllvq            | vpmullq
+    kernel::hash_avx512::murmur3_short    | 1 | zmm vpmullq vprolq | vpmullq
+    kernel::hash_avx512::murmur3_slices   | 1 | zmm vpmullq vprolq vmovdqu8 | vpmullq
+    kernel::hash_avx512::siphash13_short  | 1 | zmm vprolq         | vprolq
+    kernel::hash_avx512::siphash13_slices | 1 | zmm vprolq vmovdqu8 | vprolq
+    kernel::hash_avx512::hash_blocks      | 2 | zmm vprolq vmovdqu8 | vprolq
+    kernel::avx512::pack            | 1 | zmm vpcompressq        | vpcompressq
+    kernel::avx2::few_flags         | 4 | ymm vpshufb vpsllvd     | vptest
+    kernel::avx2::few_bitmap        | 4 | ymm vpshufb vpsllvd     | vptest
+    kernel::avx2::contains_hashes   | 8 | ymm vpmuludq vpshufb    | vmovmskp|prefetch
+    kernel::avx2::insert_hashes     | 8 | ymm vpmuludq lock       | vpmuludq
+    kernel::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
+    kernel::hash_avx2::murmur3_short   | 1 | ymm vpmuludq imul     | vpmuludq
+    kernel::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
+    kernel::avx2::contains          | 7 | ymm vpshufb vptest      |
+    kernel::avx2::insert            | 4 | ymm vpsllvd lock        |
     kernel::plain::contains         | 4 |                        |
     kernel::plain::insert           | 4 | lock                   |
-    kernel::scalar::fill            | 4 |                         |
-    kernel::scalar::increment       | 4 | lock                   |
-    kernel::scalar::decrement       | 4 | lock                   | lock
+    kernel::plain::fill            | 4 |                         |
+    kernel::plain::increment       | 4 | lock                   |
+    kernel::plain::decrement       | 4 | lock                   | lock
     <u64 as lanebloom::funnel::Funnel>::funnel |  0 |             |
     <lanebloom::hash::Murmur3 as lanebloom::hash::KeyHasher>::hash_key   | 0 |   |
     <lanebloom::hash::SipHash13 as lanebloom::hash::KeyHasher>::hash_key | 0 |   |
@@ -111,7 +111,7 @@ objdump -d -C --no-show-raw-insn "${programs[@]}" | awk -v kernels="$kernels" '
         }
     }
 
-    # "00000000000d23c0 <lanebloom::kernel::x86_64::avx512::contains_hashes>:", with more or less of
+    # "00000000000d23c0 <lanebloom::kernel::avx512::contains_hashes>:", with more or less of
     # generics and hashes.
     /^[0-9a-f]+ <.*>:$/ {
         look()
@@ -167,7 +167,7 @@ objdump -d -C --no-show-raw-insn "${programs[@]}" | awk -v kernels="$kernels" '
         return 0
     }
 
-    # The function of "call   d2426 <lanebloom::kernel::x86_64::hash_avx512::hash_blocks>".
+    # The function of "call   d2426 <lanebloom::kernel::hash_avx512::hash_blocks>".
     function called(code) {
         gsub(/^[^<]*<|>$|\[[0-9a-f]+\]|::<.*/, "", code)
         return code

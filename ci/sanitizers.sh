@@ -3,7 +3,7 @@
 # memory under AddressSanitizer. Needs what ci/install.sh installs; fetches the compiler and the
 # runtimes.
 #
-# ThreadSanitizer sees no assembly, so the lookups in vectors (src/kernel/x86_64/loads.rs) are
+# ThreadSanitizer sees no assembly, so the lookups in vectors (src/kernel/loads.rs) are
 # outside its view; it does not understand fences, so a report on code that relies on one may be
 # wrong. (loom, ci/loom.sh, understands them.)
 #

@@ -2,7 +2,7 @@
 //! The filters, their engines and `sorted_insert.rs` call it. It knows no filter.
 
 use crate::kernel::Isa;
-use crate::kernel::plan::{AccessPlan, FEW};
+use crate::kernel::plan::AccessPlan;
 use crate::words::scratch::Scratch;
 use core::convert::Infallible;
 use core::ops::Range;
@@ -13,9 +13,6 @@ pub(crate) const HASHED: usize = 1024;
 /// The most hashes of a chunk: their answers are a bitmap of 512 bytes on the stack. A chunk
 /// prefetches no lines of the next one, so chunks should be long.
 pub(crate) const CHUNK: usize = 4096;
-
-/// Space for the hashes of a few keys.
-pub(crate) type Few = Scratch<FEW>;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
 #[expect(clippy::len_without_is_empty, reason = "no caller asks")]

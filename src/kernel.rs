@@ -24,19 +24,17 @@
 //! A filter keeps its [`Kernels`]. Single lookups are inlined behind a branch on the number of
 //! words (`Inlined`), or called by a pointer. Lowest first:
 //!
-//! - `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
+//! - `plain.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
 //! - `plan.rs` says what a batch takes, and what is fastest on which CPU.
 //! - `hash_lanes.rs` hashes several keys at once, for the vectors of any instruction set.
 //! - `pipeline.rs` has the loop of a batch for vectors, `tiles.rs` the one for all else.
 //! - A file for each instruction set. They are twins: the same names, the same signatures.
-//!   `x86_64/loads.rs` loads the shared words into vectors, and says why that is no data race.
-//! - A table of functions for each architecture, twins too: `portable.rs`, `aarch64.rs`,
-//!   `x86_64.rs`. `dispatch.rs` has their types, `plain.rs` what stands in for a missing function.
-//! - `isa.rs` finds the instruction sets of this CPU.
+//!   `loads.rs` loads the shared words into vectors of x86-64, and says why that is no data race.
+//! - `isa.rs` finds the instruction sets of this CPU. `tables.rs` has their functions.
 //!
 //! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
-//! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs`, `siphash.rs` |
+//! | plain | `plain.rs` | `plain.rs` | `murmur3.rs`, `siphash.rs` |
 //! | AVX2 | lookups `inlined.rs`, else `avx2.rs` | `avx2.rs` | `hash_avx2.rs` up to 16 bytes |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `hash_avx512.rs` |
 //! | NEON | `neon.rs` | `neon.rs` | `hash_neon.rs`: Murmur3 below 16 bytes |
@@ -69,42 +67,51 @@
 //! (Zen 5, 32 KiB). With the way to look chosen by a `match`, which is a jump by a table, present
 //! keys took 1.3 ns in place of 1.0.
 
-#[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-mod aarch64;
+#[cfg(lanebloom_x86_64)]
+mod avx2;
+#[cfg(lanebloom_avx512)]
+#[clippy::msrv = "1.89"]
+mod avx512;
 mod call;
-mod dispatch;
 pub(crate) mod fuse;
 pub(crate) mod hash;
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
+#[cfg(lanebloom_x86_64)]
+mod hash_avx2;
+#[cfg(lanebloom_avx512)]
+#[clippy::msrv = "1.89"]
+mod hash_avx512;
+#[cfg(any(lanebloom_x86_64, lanebloom_aarch64))]
 mod hash_lanes;
+#[cfg(lanebloom_aarch64)]
+mod hash_neon;
+#[cfg(lanebloom_x86_64)]
+mod inlined;
 mod isa;
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
+#[cfg(lanebloom_x86_64)]
+mod loads;
+#[cfg(lanebloom_aarch64)]
+mod neon;
+#[cfg(any(lanebloom_x86_64, lanebloom_aarch64))]
 mod pipeline;
-mod plain;
+pub(crate) mod plain;
 pub(crate) mod plan;
-#[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod portable;
-pub(crate) mod scalar;
+mod single;
+mod tables;
 pub(crate) mod tiles;
-#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-mod x86_64;
 
-#[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-use self::aarch64 as arch;
-#[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-use self::portable as arch;
-#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-use self::x86_64 as arch;
+pub use self::isa::{Isa, Vectorized, instruction_set, instruction_sets};
+pub(crate) use self::single::{Asked, Calls, One};
 
-pub use self::dispatch::Vectorized;
-pub(crate) use self::dispatch::{Asked, Calls, One};
-pub use self::isa::{Isa, instruction_set, instruction_sets};
-
-use self::arch::Inlined;
-use self::dispatch::{BatchInserts, BatchLookups, Contains, Probe};
+#[cfg(lanebloom_x86_64)]
+use self::inlined::Inlined;
+use self::isa::Level;
+#[cfg(not(lanebloom_x86_64))]
+use self::plain::Inlined;
+use self::plain::{decrement, increment};
 pub(crate) use self::plan::Plan;
-use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
-use self::scalar::{decrement, increment};
+use self::plan::{AccessPlan, Ladder, Tuning};
+use self::single::{Contains, Probe};
+use self::tables::{BatchInserts, BatchLookups};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::pattern::Pattern;
 use crate::words::bits::{Lines, Load};
@@ -119,7 +126,7 @@ pub(crate) struct Lookups<T> {
     /// The proof that the CPU has what the functions of the tables need: `new` takes them from its
     /// level.
     isa: Isa,
-    tuning: TuningRow,
+    tuning: Tuning,
     pub(crate) ladder: Ladder,
     inlined: Inlined,
     /// The single lookup in the lines that are asked, if it is not inlined.
@@ -144,25 +151,25 @@ impl<T: Load> Lookups<T> {
         Self::tuned::<A>(layout, isa, isa.tuning())
     }
 
-    fn tuned<A: Asked>(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
+    fn tuned<A: Asked>(layout: Layout, isa: Isa, tuning: Tuning) -> Self {
         let isa = isa.for_blocks(layout.blocks);
         let (words, bits) = (layout.shape.words, layout.shape.bits);
-        let row = arch::row(isa.level(), words);
+        let row = tables::row(isa.level(), words);
         // (In halves every lookup is a call, so that no inlined one asks for their number.)
         let inlined = match layout.shape.lines {
-            1 if !T::COUNTERS => arch::inlined(isa.level(), words),
+            1 if !T::COUNTERS && isa != Isa::PLAIN => Inlined::of(words),
             _ => Inlined::NONE,
         };
         let access = tuning.access(bytes(layout), tuning.lookups);
         Self {
             isa,
             tuning,
-            ladder: Ladder::of_lookups(traits(isa, layout, inlined)),
+            ladder: Ladder::of_lookups(bytes(layout), inlined.is_some(), isa.level().is_wide()),
             inlined,
-            called: arch::single_lookup::<A, T>(row),
+            called: tables::single_lookup::<A, T>(row),
             probe: Probe {
                 pattern: Pattern::new(words, bits),
-                contains: arch::single_lookup::<One, T>(row),
+                contains: tables::single_lookup::<One, T>(row),
                 hint: access.hint(),
             },
             row,
@@ -173,21 +180,13 @@ impl<T: Load> Lookups<T> {
     /// The lookups of several hashes.
     #[inline(always)]
     fn batches(&self) -> &'static BatchLookups<T> {
-        arch::batch_lookups(self.row)
+        tables::batch_lookups(self.row)
     }
 }
 
 /// The bytes of all lines or of a half.
 fn bytes(layout: Layout) -> usize {
     layout.blocks / layout.shape.lines * LINE_BYTES
-}
-
-fn traits(isa: Isa, layout: Layout, inlined: Inlined) -> Traits {
-    Traits {
-        bytes: bytes(layout),
-        is_inlined: inlined.is_some(),
-        is_wide: isa.level().is_wide(),
-    }
 }
 
 /// The operations on hashes for one shape and one instruction set.
@@ -205,12 +204,11 @@ impl Kernels {
         Self::tuned::<A>(layout, isa, isa.tuning())
     }
 
-    fn tuned<A: Asked>(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
+    fn tuned<A: Asked>(layout: Layout, isa: Isa, tuning: Tuning) -> Self {
         let lookups = Lookups::tuned::<A>(layout, isa, tuning);
-        let traits = traits(lookups.isa, layout, lookups.inlined);
         Self {
-            ladder: Ladder::of_inserts(traits),
-            access: tuning.access(traits.bytes, tuning.changes),
+            ladder: lookups.ladder.for_inserts(bytes(layout), lookups.inlined.is_some()),
+            access: tuning.access(bytes(layout), tuning.changes),
             lookups,
         }
     }
@@ -218,7 +216,7 @@ impl Kernels {
     /// The inserts of several hashes.
     #[inline(always)]
     fn inserts(&self) -> &'static BatchInserts {
-        arch::inserts(self.lookups.row)
+        tables::batch_inserts(self.lookups.row)
     }
 }
 
@@ -287,23 +285,43 @@ impl Isa {
             out.len(),
             words.len()
         );
-        // SAFETY: rows lie within the words, and the `Isa` proves that the CPU has what the
-        // function needs.
-        unsafe { arch::and_rows(self.level())(words, starts, out) }
+        match self.level() {
+            // SAFETY: rows lie within the words, and the `Isa` proves that the CPU has what the
+            // function needs.
+            #[cfg(lanebloom_x86_64)]
+            Level::Avx2 => unsafe { avx2::and_rows(words, starts, out) },
+            // SAFETY: as above.
+            #[cfg(lanebloom_avx512)]
+            Level::Avx512 => unsafe { avx512::and_rows(words, starts, out) },
+            // SAFETY: as above. (The bytes of a snapshot are little-endian.)
+            #[cfg(lanebloom_aarch64)]
+            Level::Neon if cfg!(target_endian = "little") => unsafe { neon::and_rows(words, starts, out) },
+            _ => plain::and_rows(words, starts, out),
+        }
     }
 
     /// Moves the hashes whose bit of `found` is set to the front, in order; returns how many they
     /// are. The hashes after them have any values then.
     #[inline]
     pub(crate) fn pack(self, hashes: &mut [u64], found: &[u64]) -> usize {
-        // SAFETY: the `Isa` proves that the CPU has what the function needs.
-        unsafe { arch::pack(self.level())(hashes, found) }
+        match self.level() {
+            // SAFETY: the `Isa` proves that the CPU has what the function needs.
+            #[cfg(lanebloom_avx512)]
+            Level::Avx512 => unsafe { avx512::pack(hashes, found) },
+            _ => plain::pack(hashes, found),
+        }
     }
 
     /// The function that writes a bit of a bitmap to each place of a slice.
     #[inline]
     pub fn unpack(self) -> impl Fn(&[u64], &mut [bool]) {
-        let unpack = arch::unpack(self.level());
+        let unpack: unsafe fn(&[u64], &mut [bool]) = match self.level() {
+            #[cfg(lanebloom_x86_64)]
+            Level::Avx2 => avx2::unpack,
+            #[cfg(lanebloom_avx512)]
+            Level::Avx512 => avx512::unpack,
+            _ => plain::unpack,
+        };
         // SAFETY: the `Isa` proves that the CPU has what the function needs.
         move |bitmap, out| unsafe { unpack(bitmap, out) }
     }
@@ -311,7 +329,16 @@ impl Isa {
     /// Runs `work`, compiled for this instruction set.
     #[inline]
     pub fn vectorized<W: Vectorized>(self, work: W) -> W::Output {
-        arch::vectorized(self.level(), work)
+        match self.level() {
+            // SAFETY: the `Isa` proves that the CPU has what the function is compiled for.
+            #[cfg(lanebloom_x86_64)]
+            Level::Avx2 => unsafe { avx2::vectorized(work) },
+            // SAFETY: as above.
+            #[cfg(lanebloom_avx512)]
+            Level::Avx512 => unsafe { avx512::vectorized(work) },
+            // (Every target with NEON is compiled for it.)
+            _ => work.run(),
+        }
     }
 }
 

@@ -55,7 +55,7 @@ pub trait Engine: Sized {
                 let places = hashes.iter().copied().zip(found);
                 self.contains_each(places, |place, found| *place = found);
             }
-            _ => kernel::scalar::unpack_few(self.contains_few_bitmap(plan, hashes), found),
+            _ => kernel::plain::unpack_few(self.contains_few_bitmap(plan, hashes), found),
         }
     }
 

@@ -144,10 +144,7 @@ pub(crate) fn masks<const W: usize>(product: u64, bits: usize) -> [u64; W] {
 /// The bytes of a product that are the positions of a filter's patterns. They are data, not code:
 /// kernels are compiled once for a number of words, whatever the number of bits.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    any(lanebloom_loom, not(target_arch = "x86_64")),
-    allow(dead_code, reason = "a part is for vectors of x86-64")
-)]
+#[cfg_attr(not(lanebloom_x86_64), allow(dead_code, reason = "a part is for vectors of x86-64"))]
 // One cache line for the constants of a lookup.
 #[repr(C, align(64))]
 pub(crate) struct Pattern {

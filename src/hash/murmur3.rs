@@ -64,7 +64,7 @@ impl Murmur3Sink {
     }
 
     /// Continues after `len` bytes: a kernel's state, and the last `len % 16` bytes, zero above.
-    #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
+    #[cfg(lanebloom_avx512)]
     #[inline(always)]
     pub(crate) fn resume([h1, h2]: [u64; 2], tail: u128, len: u64) -> Self {
         Self { h1, h2, tail, len }

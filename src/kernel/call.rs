@@ -2,10 +2,10 @@
 //! (`plan.rs`) says which function takes it. A caller brings the plan of a few hashes. That of a
 //! chunk is asked here, since the last chunk of a batch may have few.
 
-use super::arch;
-use super::dispatch::{Asked, Calls};
+use super::plain::{few_bitmap, one_by_one};
 use super::plan::Plan;
-use super::scalar::{few_bitmap, one_by_one};
+use super::single::{Asked, Calls};
+use super::tables;
 use super::{CounterChange, CounterKernels, Isa, Kernels, Lookups};
 use crate::words::bits::{Hint, Lines, Load, OwnedRange};
 use crate::words::counters::Counters;
@@ -136,7 +136,7 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn insert_missing(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         // SAFETY: the `Isa` of the lookups proves that the CPU has what the function needs.
-        unsafe { arch::single_insert(self.lookups.row)(lines, hash, &self.lookups.probe.pattern) }
+        unsafe { tables::single_insert(self.lookups.row)(lines, hash, &self.lookups.probe.pattern) }
     }
 
     /// Runs `work` with single calls in the lines that are asked, in a function that is compiled
@@ -148,7 +148,7 @@ impl Kernels {
             contains: lookups.called,
             insert: None,
         };
-        arch::inlined_calls::<A, _>(lookups.isa.level(), lookups.probe.pattern.words, by_pointers, work)
+        tables::inlined_calls::<A, _>(lookups.isa.level(), lookups.probe.pattern.words, by_pointers, work)
     }
 
     #[inline(always)]

@@ -2,8 +2,7 @@
 //! 64 hashes. The places of a tile come from a loop that is compiled for each instruction set; the
 //! cells are loaded one by one.
 
-use super::dispatch::Vectorized;
-use super::isa::Isa;
+use super::isa::{Isa, Vectorized};
 use super::plan::{AccessPlan, GROUP, TILE};
 use crate::geometry::fuse::{FuseProbe, mixed};
 use crate::words::bits::Hint;
@@ -153,7 +152,7 @@ impl<'a> FuseCells<'a> {
         }; 2];
         // How many hashes of the tile are to be prefetched.
         let place = |hashes: &[u64], tile: &mut Tile<A>| {
-            isa.vectorized(Places {
+            isa.vectorized(FindCells {
                 probe: self.probe,
                 multipliers: self.multipliers,
                 hashes,
@@ -202,7 +201,7 @@ impl<'a> FuseCells<'a> {
             for i in 0..GROUP {
                 let mut found = u64::from(tile.fingerprints[group + i]);
                 for cells in &tile.cells {
-                    // SAFETY: `Places` has written a shard of the layout and a cell of it: a first
+                    // SAFETY: `FindCells` has written a shard of the layout and a cell of it: a first
                     // one is below the span, and another one in one of the segments after it. (What
                     // was not written is 0.)
                     found ^= unsafe { self.cell::<N>(tile.shards[group + i] as usize, cells[group + i].into()) };
@@ -216,14 +215,14 @@ impl<'a> FuseCells<'a> {
 }
 
 /// Finds the cells of at most a tile of hashes.
-struct Places<'a, const A: usize> {
+struct FindCells<'a, const A: usize> {
     probe: &'a FuseProbe,
     multipliers: &'a [u64],
     hashes: &'a [u64],
     tile: &'a mut Tile<A>,
 }
 
-impl<const A: usize> Vectorized for Places<'_, A> {
+impl<const A: usize> Vectorized for FindCells<'_, A> {
     type Output = ();
 
     #[inline(always)]

@@ -4,19 +4,57 @@
 //! A kernel begins with the state that its hash function has before the first byte: two words for
 //! Murmur3, four for SipHash.
 
-use super::arch;
-pub(crate) use super::dispatch::HashKernels;
+#[cfg(lanebloom_x86_64)]
+use super::hash_avx2;
+#[cfg(lanebloom_avx512)]
+use super::hash_avx512;
+#[cfg(lanebloom_aarch64)]
+use super::hash_neon;
 use super::isa::Isa;
+#[cfg(any(lanebloom_x86_64, lanebloom_aarch64))]
+use super::isa::Level;
 pub(crate) use super::plan::{GROUP, TILE};
 use crate::words::arrays::as_chunks;
 use core::mem::MaybeUninit;
 use core::slice;
 
+/// The kernels of a hash function with a state of `N` words, if an instruction set is faster than
+/// one key after another. An `Isa` makes one: so the CPU has what the functions need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HashKernels<const N: usize> {
+    /// The longest keys of `short`, in bytes: at most 16.
+    pub(crate) most: usize,
+    short: unsafe fn(&[u64; N], usize, &mut [u64], &[u64]),
+    slices: Option<HashSlices<N>>,
+}
+
+type HashSlices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; GROUP]], &mut [u64]);
+
 impl HashKernels<2> {
     /// The kernels of `isa` for Murmur3.
     #[inline]
     pub(crate) fn murmur3(isa: Isa) -> Option<Self> {
-        arch::murmur3(isa.level())
+        match isa.level() {
+            #[cfg(lanebloom_x86_64)]
+            Level::Avx2 => Some(Self {
+                most: 16,
+                short: hash_avx2::murmur3_short,
+                slices: None,
+            }),
+            #[cfg(lanebloom_avx512)]
+            Level::Avx512 => Some(Self {
+                most: 16,
+                short: hash_avx512::murmur3_short,
+                slices: Some(hash_avx512::murmur3_slices),
+            }),
+            #[cfg(lanebloom_aarch64)]
+            Level::Neon => Some(Self {
+                most: hash_neon::MOST,
+                short: hash_neon::murmur3_short,
+                slices: None,
+            }),
+            _ => None,
+        }
     }
 }
 
@@ -24,7 +62,21 @@ impl HashKernels<4> {
     /// The kernels of `isa` for SipHash-1-3.
     #[inline]
     pub(crate) fn siphash13(isa: Isa) -> Option<Self> {
-        arch::siphash13(isa.level())
+        match isa.level() {
+            #[cfg(lanebloom_x86_64)]
+            Level::Avx2 => Some(Self {
+                most: 16,
+                short: hash_avx2::siphash13_short,
+                slices: None,
+            }),
+            #[cfg(lanebloom_avx512)]
+            Level::Avx512 => Some(Self {
+                most: 16,
+                short: hash_avx512::siphash13_short,
+                slices: Some(hash_avx512::siphash13_slices),
+            }),
+            _ => None,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The pipelines of `scalar.rs` by groups of keys, for instruction sets with vectors. An
+//! The pipelines of `plain.rs` by groups of keys, for instruction sets with vectors. An
 //! instruction set's file calls them, and supplies the operations on a group, twins of each other:
 //!
 //! - `places` writes the first word of each hash's sector, among the words of `count` blocks, a

@@ -42,7 +42,10 @@ use crate::words::bits::Hint;
 pub enum Plan {
     /// Single calls, one after another, which the processor overlaps by itself.
     Single,
-    /// Lines prefetched together, then single lookups in one function.
+    /// Lines prefetched together, then single lookups in one function. At most a tile, whose
+    /// answers are a word. (Intel with AMX, flags of 32 and 64 by groups and by a pipeline: 0.96
+    /// and 1.32 ns, 0.83 and 0.96 at 32 KiB; of 32 13.1 and 17.4 at 64 MiB. 24 to 31 take 1.06
+    /// times as long as with room for 32 alone.)
     Few,
     /// Keys that are hashed by vectors, a few; their hashes are looked up as `Few`.
     Groups,
@@ -51,11 +54,6 @@ pub enum Plan {
     /// Chunks, by tiles or groups, lines prefetched far ahead. It takes longer to begin.
     Pipeline,
 }
-
-/// The most keys of a few: as many as a word of a bitmap has bits. (Intel with AMX, flags of 32 and
-/// 64 by groups and by a pipeline: 0.96 and 1.32 ns, 0.83 and 0.96 at 32 KiB; of 32 13.1 and 17.4
-/// at 64 MiB. 24 to 31 take 1.06 times as long as with room for 32 alone.)
-pub(crate) const FEW: usize = TILE;
 
 /// The model checker has batches of one key, and is to see their loops.
 const IS_CHECKED: bool = cfg!(lanebloom_loom);
@@ -82,7 +80,7 @@ impl Plan {
     #[inline(always)]
     #[must_use]
     pub const fn of_keys(keys: usize) -> Self {
-        Ladder::of_lookups_from(if IS_CHECKED { 1 } else { 5 }, 16, FEW + 1).plan(keys)
+        Ladder::of_lookups_from(if IS_CHECKED { 1 } else { 5 }, 16, TILE + 1).plan(keys)
     }
 
     /// [`of_keys`](Self::of_keys) for inserts. A few are hashed one by one; whether single
@@ -114,7 +112,7 @@ impl Plan {
     /// For lookups by scalar code without branches, which the processor overlaps by itself.
     #[inline(always)]
     #[must_use]
-    pub const fn of_scalar(hashes: usize) -> Self {
+    pub const fn of_plain(hashes: usize) -> Self {
         Ladder::of_lookups_from(2, 32, 32).plan(hashes)
     }
 }
@@ -139,17 +137,6 @@ pub(crate) struct Ladder {
     pipeline: usize,
 }
 
-/// The traits of a filter that decide about its [`Ladder`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Traits {
-    /// Bytes of the lines.
-    pub(super) bytes: usize,
-    /// Single calls are inlined.
-    pub(super) is_inlined: bool,
-    /// Batches have vectors of eight keys, single calls have not.
-    pub(super) is_wide: bool,
-}
-
 impl Ladder {
     /// The plan of a batch of this length.
     #[inline(always)]
@@ -172,22 +159,23 @@ impl Ladder {
             few,
             groups,
             tile,
-            pipeline: FEW + 1,
+            pipeline: TILE + 1,
         }
     }
 
-    /// For lookups.
+    /// For lookups in a filter of this many `bytes`, with single calls that are inlined or not, and
+    /// batches by wide vectors, of eight keys, or not.
     ///
     /// Single calls in the caches: up to where a batch is faster, or a function for a few, which
     /// has the lookups inlined. Beyond the caches: up to where prefetches are faster, which takes
     /// longer if single lookups are inlined. (Intel with AMX, AVX2 forced, inlined: 48 flags take
     /// 1.5 ns one by one and 1.85 by a pipeline at 32 KiB, 3.3 and 3.7 at 8 MiB, 16.3 and 15.0 at
     /// 64 MiB.)
-    pub(super) const fn of_lookups(traits: Traits) -> Self {
-        let few = match (traits.is_inlined, is_cached(traits.bytes)) {
-            (true, true) if traits.is_wide => IN_WIDE_VECTORS,
-            (true, false) if traits.is_wide => 16,
-            (true, true) => FEW,
+    pub(super) const fn of_lookups(bytes: usize, is_inlined: bool, is_wide: bool) -> Self {
+        let few = match (is_inlined, is_cached(bytes)) {
+            (true, true) if is_wide => IN_WIDE_VECTORS,
+            (true, false) if is_wide => 16,
+            (true, true) => TILE,
             (true, false) => 48,
             (false, true) => 16,
             (false, false) => 8,
@@ -195,17 +183,16 @@ impl Ladder {
         Self::of_lookups_from(few, 16, 16)
     }
 
-    /// For inserts.
+    /// For inserts into the same filter.
     ///
     /// Beyond the caches a batch prefetches its lines before the first atomic operation. (Zen 4, 64
     /// MiB, four new keys, one by one and as a batch: two words 53 and 52 ns, four words 89 and 62.
     /// Four present ones: 14 and 22, 29 and 27. Eight new ones of two words: 50 and 32.)
-    pub(super) const fn of_inserts(traits: Traits) -> Self {
-        let lookups = Self::of_lookups(traits);
-        let few = match (traits.is_inlined, is_cached(traits.bytes)) {
+    pub(super) const fn for_inserts(self, bytes: usize, is_inlined: bool) -> Self {
+        let few = match (is_inlined, is_cached(bytes)) {
             _ if IS_CHECKED => FEW_INSERTS,
-            (_, true) if lookups.few > IN_WIDE_VECTORS => IN_WIDE_VECTORS,
-            (_, true) => lookups.few,
+            (_, true) if self.few > IN_WIDE_VECTORS => IN_WIDE_VECTORS,
+            (_, true) => self.few,
             (true, false) => 8,
             (false, false) => FEW_INSERTS,
         };
@@ -235,7 +222,7 @@ pub(super) const MOST_AHEAD: usize = 4;
 
 /// How batches are read on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TuningRow {
+pub(crate) struct Tuning {
     /// The hint for lines that a lookup will read.
     pub(super) lookups: Hint,
     /// The hint for lines that an insert or a remove will change.
@@ -265,10 +252,7 @@ const MOST_IN_L1: usize = 4;
 
 /// How a batch comes to its words.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    not(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom))),
-    allow(dead_code, reason = "a part is for vectors")
-)]
+#[cfg_attr(not(lanebloom_avx512), allow(dead_code, reason = "a part is for vectors"))]
 pub struct AccessPlan {
     /// The hint by which lines are prefetched, if at all.
     pub(super) hint: Option<Hint>,
@@ -317,7 +301,7 @@ impl AccessPlan {
     }
 
     #[inline(always)]
-    fn of(bytes: usize, lines: usize, hint: impl Fn(TuningRow) -> Hint) -> Self {
+    fn of(bytes: usize, lines: usize, hint: impl Fn(Tuning) -> Hint) -> Self {
         if is_cached(bytes) {
             return Self {
                 hint: None,
@@ -363,7 +347,7 @@ impl AccessPlan {
         (key >> self.log_tile & 1, key & (self.tile() - 1))
     }
 
-    /// The form of a pipeline (`Forms`): 0 prefetches by tiles, 1 by groups.
+    /// The form of a pipeline (`tables.rs`): 0 prefetches by tiles, 1 by groups.
     pub(super) fn form(self) -> usize {
         usize::from(self.groups_ahead > 0)
     }
@@ -378,22 +362,22 @@ impl AccessPlan {
 }
 
 /// The rows of the table.
-const ROWS: [TuningRow; 3] = [
-    TuningRow {
+const ROWS: [Tuning; 3] = [
+    Tuning {
         lookups: Hint::L2,
         changes: Hint::L2,
         ahead: 3,
         groups_ahead: 24,
         groups_from: 0,
     },
-    TuningRow {
+    Tuning {
         lookups: Hint::L1,
         changes: Hint::L1Write,
         ahead: 4,
         groups_ahead: 32,
         groups_from: 16 << 20,
     },
-    TuningRow {
+    Tuning {
         lookups: Hint::L1,
         changes: Hint::L1Write,
         ahead: 1,
@@ -413,7 +397,7 @@ pub fn tuning_name() -> &'static str {
     NAMES[row.expect("it is one of the rows")]
 }
 
-impl TuningRow {
+impl Tuning {
     /// How a batch reaches the words of a target of this many bytes, if a key has one line.
     #[inline(always)]
     pub(super) fn access(self, bytes: usize, hint: Hint) -> AccessPlan {
@@ -428,7 +412,7 @@ impl TuningRow {
 
     /// For AVX2, whose work on a group takes longer: fewer keys ahead, and by groups wherever lines
     /// are prefetched at all.
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    #[cfg(lanebloom_x86_64)]
     pub(super) fn of_avx2(self) -> Self {
         Self {
             groups_ahead: 8,
@@ -438,15 +422,15 @@ impl TuningRow {
     }
 }
 
-#[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
-pub(super) fn tuning() -> TuningRow {
+#[cfg(not(lanebloom_x86_64))]
+pub(super) fn tuning() -> Tuning {
     ROWS[OTHERS]
 }
 
 /// The tuning for this CPU. It asks the CPU once: on a virtual machine that takes microseconds.
-#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+#[cfg(lanebloom_x86_64)]
 #[inline]
-pub(super) fn tuning() -> TuningRow {
+pub(super) fn tuning() -> Tuning {
     use core::sync::atomic::{AtomicU8, Ordering};
     /// The number of the row, counted from 1; 0 before it is known.
     static ROW: AtomicU8 = AtomicU8::new(0);
@@ -463,7 +447,7 @@ pub(super) fn tuning() -> TuningRow {
     ROWS[row]
 }
 
-#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+#[cfg(lanebloom_x86_64)]
 #[cold]
 fn row() -> usize {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
@@ -483,7 +467,7 @@ fn row() -> usize {
 }
 
 /// `vendor` is the first four letters of the name, `fp16` whether there is AVX512-FP16.
-#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+#[cfg(lanebloom_x86_64)]
 fn row_of(vendor: [u8; 4], family: u32, fp16: bool) -> usize {
     match (&vendor, family, fp16) {
         (b"Auth", 26.., _) => 1,
@@ -492,7 +476,7 @@ fn row_of(vendor: [u8; 4], family: u32, fp16: bool) -> usize {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64", not(lanebloom_loom)))]
+#[cfg(all(test, lanebloom_x86_64))]
 mod tests {
     use super::*;
 

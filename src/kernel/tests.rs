@@ -63,7 +63,7 @@ fn all_instruction_sets_agree() {
                 // the whole ring of places in use.
                 let forms = if blocks > 30_000 { &[0, usize::MAX][..] } else { &[0] };
                 for &groups_from in forms {
-                    let tuning = TuningRow {
+                    let tuning = Tuning {
                         groups_from,
                         ahead: MOST_AHEAD,
                         groups_ahead: MOST_AHEAD * 8,
@@ -188,7 +188,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
             expected,
             "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes"
         );
-        if len <= plan::FEW {
+        if len <= plan::TILE {
             let mut few = vec![false; len];
             let lookups = &kernels.lookups;
             lookups.contains_few(lookups.ladder.plan(len), batch.shared(), &asked, &mut few);
@@ -274,10 +274,9 @@ fn all_instruction_sets_see_counters_above_zero() {
 }
 
 /// A level exists if the compiler has its intrinsics, and is offered if the CPU has it too.
-#[cfg(all(target_arch = "x86_64", feature = "std"))]
+#[cfg(all(lanebloom_x86_64, feature = "std"))]
 #[test]
 fn instruction_sets_are_those_of_the_compiler_and_the_cpu() {
-    use super::arch::Level;
     use std::arch::is_x86_feature_detected as has;
 
     let has_intrinsics = rustversion::cfg!(since(1.89));

@@ -24,7 +24,7 @@ use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::words::arrays::{as_chunks, as_chunks_mut};
 use crate::words::memory::{Word, Words};
 use crate::words::sync::{AtomicU64, Ordering, fence};
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
+#[cfg(any(lanebloom_x86_64, lanebloom_aarch64))]
 use core::arch::asm;
 use core::borrow::Borrow;
 use core::num::NonZeroUsize;
@@ -136,7 +136,7 @@ pub(crate) fn acquire() {
 /// as the answer varies: a lookup of 4 ns would take 13.
 #[inline(always)]
 pub fn acquire_if(seen: bool) {
-    if cfg!(all(target_arch = "x86_64", not(lanebloom_loom))) || seen {
+    if cfg!(lanebloom_x86_64) || seen {
         acquire();
     }
 }
@@ -446,7 +446,7 @@ pub(crate) struct OwnedRange<'a> {
 
 /// Lines that a batch can prefetch.
 #[cfg_attr(
-    any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
+    not(any(lanebloom_x86_64, lanebloom_aarch64)),
     allow(dead_code, reason = "a part is for vectors")
 )]
 pub(crate) trait Prefetchable {
@@ -472,7 +472,7 @@ impl<T> Prefetchable for Lines<'_, T> {
 /// Lines that a batch can insert into: those of the shared [`Bits`], by atomics, or a
 /// [`OwnedRange`], by plain stores. Callers insert no hash of a block outside these lines.
 #[cfg_attr(
-    any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
+    not(any(lanebloom_x86_64, lanebloom_aarch64)),
     allow(dead_code, reason = "half of it is for vectors")
 )]
 pub(crate) trait Insertable: Prefetchable {
@@ -566,7 +566,7 @@ impl Hint {
     /// program wrong: an address without memory does no harm.
     #[inline(always)]
     pub fn prefetch<T>(self, line: *const T) {
-        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        #[cfg(lanebloom_x86_64)]
         // SAFETY: SSE, which the intrinsic needs, is part of every x86-64. A prefetch accesses no
         // memory, changes no register and no flag, and cannot fault.
         unsafe {
@@ -581,7 +581,7 @@ impl Hint {
                 }
             }
         }
-        #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+        #[cfg(lanebloom_aarch64)]
         // SAFETY: as above. (The intrinsic is not stable.)
         unsafe {
             match self {
@@ -592,7 +592,7 @@ impl Hint {
                 }
             }
         }
-        #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+        #[cfg(not(any(lanebloom_x86_64, lanebloom_aarch64)))]
         let _ = line;
     }
 }

@@ -1,5 +1,5 @@
 //! The lines of counters, 16 of 4 bits in a word. This file takes patterns from `pattern.rs`, not
-//! hashes. `scalar.rs` and the counting filter call it. It argues for all memory orderings of the
+//! hashes. `plain.rs` and the counting filter call it. It argues for all memory orderings of the
 //! counting filter.
 //!
 //! A key's pattern is the same as in the filters of bits. Bit `p` of a word lies in counter `p /

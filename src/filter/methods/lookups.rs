@@ -2,15 +2,17 @@
 //! engine. The methods of a type call them.
 
 use crate::answers::{Answers, Place};
-use crate::chunks::{Few, Source, for_each_absent, for_each_bitmap};
+use crate::chunks::{Source, for_each_absent, for_each_bitmap};
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::traits::Engine;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
 use crate::kernel::Plan;
-use crate::kernel::scalar::bitmap_of;
+use crate::kernel::plain::bitmap_of;
+use crate::kernel::plan::TILE;
 use crate::key::Key;
+use crate::words::scratch::Scratch;
 use core::fmt;
 
 /// `contains` and `contains_batch` of any type.
@@ -76,7 +78,7 @@ impl<E: Engine, S> Filter<E, S> {
     #[inline(never)]
     fn look_up_few<K: Key<S>>(&self, keys: &[K], out: &mut [bool]) {
         let (plan, source) = (self.engine.plan(keys.len()), K::source(keys, &self.hasher, self.isa));
-        let mut space = Few::default();
+        let mut space = Scratch::<TILE>::default();
         self.engine
             .contains_few(plan, source.hashes(0..keys.len(), &mut space), out);
     }
@@ -105,7 +107,7 @@ impl<E: Engine, S> Filter<E, S> {
     #[inline(never)]
     fn look_up_few_bits<K: Key<S>>(&self, keys: &[K], out: &mut [u64]) {
         let (plan, source) = (self.engine.plan(keys.len()), K::source(keys, &self.hasher, self.isa));
-        let mut space = Few::default();
+        let mut space = Scratch::<TILE>::default();
         out.fill(
             self.engine
                 .contains_few_bitmap(plan, source.hashes(0..keys.len(), &mut space)),

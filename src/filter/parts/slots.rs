@@ -275,7 +275,7 @@ impl<T: Slots> Engine for Bucketed<T> {
 
     #[inline(always)]
     fn plan(&self, hashes: usize) -> Plan {
-        Plan::of_scalar(hashes)
+        Plan::of_plain(hashes)
     }
 
     fn expected_keys(&self) -> usize {

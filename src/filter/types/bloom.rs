@@ -11,7 +11,7 @@ pub use self::inlined::Inlined;
 #[cfg(feature = "rayon")]
 pub use self::parallel::Parallel;
 use crate::answers::{Answers, answered_into};
-use crate::chunks::{Answer, Few, Source, tell};
+use crate::chunks::{Answer, Source, tell};
 use crate::codec::{Input, Kind, OwnHeader, Snapshot};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::methods::inserts::into_ok;
@@ -27,10 +27,12 @@ use crate::filter::{Exclusive, Filter};
 use crate::geometry::layout::Layout as LineLayout;
 use crate::geometry::sizing::Cell;
 use crate::hash::Murmur3;
+use crate::kernel::plan::TILE;
 use crate::kernel::{Isa, Lookups, Plan};
 use crate::key::Key;
 use crate::sorted_insert;
 use crate::words::bits::{self, Bits, Lines, Load};
+use crate::words::scratch::Scratch;
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -155,7 +157,7 @@ impl Insert for Bloom {
         let changed = match self.plan_of_hashes(source.len()) {
             Plan::Pipeline => sorted_insert::insert(&self.words, source, answer),
             few => {
-                let mut space = Few::default();
+                let mut space = Scratch::<TILE>::default();
                 let (mut changed, mut count) = (0, 0);
                 let hashes = match source.hashes(0..source.len(), &mut space) {
                     [] => return Ok(0),

@@ -206,7 +206,7 @@ impl<C: Content> Engine for SplitBlock<C> {
 
     #[inline(always)]
     fn plan(&self, hashes: usize) -> Plan {
-        Plan::of_scalar(hashes)
+        Plan::of_plain(hashes)
     }
 
     fn contains_few_bitmap(&self, plan: Plan, hashes: &[u64]) -> u64 {

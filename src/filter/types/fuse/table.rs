@@ -141,7 +141,7 @@ impl<B: FuseBytes> Engine for Fuse<B> {
 
     #[inline(always)]
     fn plan(&self, hashes: usize) -> Plan {
-        Plan::of_scalar(hashes)
+        Plan::of_plain(hashes)
     }
 
     fn expected_keys(&self) -> usize {

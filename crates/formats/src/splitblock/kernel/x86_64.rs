@@ -7,7 +7,7 @@
 //! These do what four relaxed loads of `AtomicU64` do: they read the four words of the block and
 //! nothing else, write no memory, and are not `pure`, so that a lookup in a loop reads again.
 //! Shared words are aligned, and a processor reads 8 aligned bytes at once, whatever the
-//! instruction: `src/kernel/x86_64/loads.rs` of the crate lanebloom cites the manuals. (A view's
+//! instruction: `src/kernel/loads.rs` of the crate lanebloom cites the manuals. (A view's
 //! words may be unaligned, but no thread writes them.) x86-64 performs every load as an acquire,
 //! and the compiler moves no fence across the block. So an `acquire` after it pairs with the
 //! `Release` of the bits that were seen.

@@ -15,10 +15,10 @@
 
 use crate::geometry::layout::{LINE_WORDS, MOST_BITS};
 use crate::geometry::pattern::{Pattern, product, sector};
-use crate::kernel::dispatch::{Asked, Probe};
 use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
+use crate::kernel::plain;
 use crate::kernel::plan::{AccessPlan, GROUP};
-use crate::kernel::scalar;
+use crate::kernel::single::{Asked, Probe};
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::sync::AtomicU64;
 use core::arch::aarch64::*;
@@ -103,7 +103,7 @@ pub(super) unsafe fn fill<const W: usize>(
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(region, pattern, access, hashes, changed);
+        return plain::fill::<W>(region, pattern, access, hashes, changed);
     }
     insert_into::<W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0);
 }
@@ -133,7 +133,7 @@ unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
     }
 }
 
-/// [`scalar::and_rows`] by these vectors.
+/// [`plain::and_rows`] by these vectors.
 ///
 /// By assembly, since a vector load would be a data race with threads that write the words. `ld1`
 /// reads each element of 8 bytes at once (Arm's manual, "Requirements for single-copy atomicity"),
@@ -144,7 +144,7 @@ unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
 /// All rows lie within `words`.
 #[target_feature(enable = "neon")]
 pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u64]) {
-    let done = scalar::and_rows_by::<2, _, _>(
+    let done = plain::and_rows_by::<2, _, _>(
         words,
         starts,
         out,
@@ -162,7 +162,7 @@ pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u
         |all| vmaxvq_u32(vreinterpretq_u32_u64(all)) == 0,
         |out, all| vst1q_u64(out.as_mut_ptr(), all),
     );
-    scalar::and_rows(&words[done..], starts, &mut out[done..]);
+    plain::and_rows(&words[done..], starts, &mut out[done..]);
 }
 
 #[inline(always)]

@@ -106,7 +106,7 @@ pub(super) unsafe fn selected<const W: usize, T: Load>(at: *const T, lanes: __m2
 /// # Safety
 ///
 /// The sectors are there, counted from `all` on. The words are no counters.
-#[cfg(lanebloom_rust_1_89)]
+#[cfg(lanebloom_avx512)]
 #[clippy::msrv = "1.89"]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 #[inline]
@@ -234,7 +234,7 @@ pub(super) unsafe fn and_four<T: Load>(others: __m256i, words: *const T) -> __m2
 /// # Safety
 ///
 /// The words are there.
-#[cfg(lanebloom_rust_1_89)]
+#[cfg(lanebloom_avx512)]
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub(super) unsafe fn and_eight<T: Load>(others: __m512i, words: *const T) -> __m512i {

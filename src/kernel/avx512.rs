@@ -3,10 +3,10 @@
 use super::{avx2, loads};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern};
-use crate::kernel::dispatch::Vectorized;
+use crate::kernel::isa::Vectorized;
 use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
+use crate::kernel::plain;
 use crate::kernel::plan::{AccessPlan, GROUP};
-use crate::kernel::scalar;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
@@ -59,7 +59,7 @@ pub(super) fn fill<const W: usize>(
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(region, pattern, access, hashes, changed);
+        return plain::fill::<W>(region, pattern, access, hashes, changed);
     }
     insert_into::<W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0);
 }
@@ -197,7 +197,7 @@ pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
     work.run()
 }
 
-/// [`scalar::and_rows`] by these vectors.
+/// [`plain::and_rows`] by these vectors.
 ///
 /// # Safety
 ///
@@ -207,7 +207,7 @@ pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u
     // SAFETY: a row has as many words as `out`. The vectors of a row end with it or before, so all
     // words are there.
     let done = unsafe {
-        scalar::and_rows_by::<8, _, _>(
+        plain::and_rows_by::<8, _, _>(
             words,
             starts,
             out,
@@ -250,7 +250,7 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     }
 }
 
-/// [`scalar::pack`] by these vectors.
+/// [`plain::pack`] by these vectors.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn pack(hashes: &mut [u64], found: &[u64]) -> usize {
     assert_eq!(hashes.len().div_ceil(64), found.len());

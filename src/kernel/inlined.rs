@@ -15,7 +15,7 @@ use crate::words::bits::{Lines, Load};
 /// (A `match` on one number is a jump by a table, where callers get no loop for each way: present
 /// keys took 1.3 ns in place of 1.0, Zen 5.)
 #[derive(Clone, Copy, Debug)]
-pub(in crate::kernel) struct Inlined {
+pub(super) struct Inlined {
     one: bool,
     two: bool,
     four: bool,
@@ -44,7 +44,7 @@ macro_rules! by_words {
 }
 
 impl Inlined {
-    pub(in crate::kernel) const NONE: Self = Self::of(0);
+    pub(super) const NONE: Self = Self::of(0);
 
     /// For a CPU with AVX2 and BMI2, and sectors of so many words.
     pub(super) const fn of(words: usize) -> Self {
@@ -57,7 +57,7 @@ impl Inlined {
     }
 
     #[inline(always)]
-    pub(in crate::kernel) fn is_some(&self) -> bool {
+    pub(super) fn is_some(&self) -> bool {
         self.one | self.two | self.four | self.eight
     }
 
@@ -65,12 +65,7 @@ impl Inlined {
     ///
     /// The CPU has the level that this was made for, and `pattern` is that of the lines.
     #[inline(always)]
-    pub(in crate::kernel) unsafe fn contains<T: Load>(
-        &self,
-        lines: Lines<'_, T>,
-        hash: u64,
-        pattern: &Pattern,
-    ) -> Option<bool> {
+    pub(super) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64, pattern: &Pattern) -> Option<bool> {
         // SAFETY: as promised.
         by_words!(self, W => Some(unsafe { holds::<W, T>(lines, hash, pattern) }), None)
     }
@@ -83,7 +78,7 @@ impl Inlined {
     ///
     /// The same as for [`contains`](Self::contains).
     #[inline(always)]
-    pub(in crate::kernel) unsafe fn contains_each<T: Load, P>(
+    pub(super) unsafe fn contains_each<T: Load, P>(
         &self,
         lines: Lines<'_, T>,
         pattern: &Pattern,

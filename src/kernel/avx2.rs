@@ -13,10 +13,11 @@
 use super::loads::{and_four, four, sector_at, selected};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern, product, sector};
-use crate::kernel::dispatch::{Asked, Calls, Probe, Vectorized};
+use crate::kernel::isa::Vectorized;
 use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
+use crate::kernel::plain;
 use crate::kernel::plan::{AccessPlan, GROUP};
-use crate::kernel::scalar;
+use crate::kernel::single::{Asked, Calls, Probe};
 use crate::words::arrays::as_chunks_mut;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::sync::AtomicU64;
@@ -87,7 +88,7 @@ pub(super) unsafe fn few_flags<const W: usize, T: Load>(
     probe: &Probe<T>,
     found: &mut [bool],
 ) {
-    scalar::few(hashes, &lines, probe.hint, found, |hash| {
+    plain::few(hashes, &lines, probe.hint, found, |hash| {
         holds::<W, T>(lines, hash, &probe.pattern)
     });
 }
@@ -95,7 +96,7 @@ pub(super) unsafe fn few_flags<const W: usize, T: Load>(
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline(never)]
 pub(super) unsafe fn few_bitmap<const W: usize, T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>) -> u64 {
-    scalar::few_bitmap(hashes, &lines, probe.hint, |hash| {
+    plain::few_bitmap(hashes, &lines, probe.hint, |hash| {
         holds::<W, T>(lines, hash, &probe.pattern)
     })
 }
@@ -158,7 +159,7 @@ pub(super) unsafe fn fill<const W: usize>(
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(region, pattern, access, hashes, changed);
+        return plain::fill::<W>(region, pattern, access, hashes, changed);
     }
     insert_into::<W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0);
 }
@@ -194,14 +195,14 @@ pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
     work.run()
 }
 
-/// [`scalar::and_rows`] by these vectors.
+/// [`plain::and_rows`] by these vectors.
 ///
 /// # Safety
 ///
 /// All rows lie within `words`.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u64]) {
-    let done = scalar::and_rows_by::<4, _, _>(
+    let done = plain::and_rows_by::<4, _, _>(
         words,
         starts,
         out,
@@ -210,7 +211,7 @@ pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u
         |all| _mm256_testz_si256(all, all) == 1,
         |out, all| _mm256_storeu_si256(out.as_mut_ptr().cast(), all),
     );
-    scalar::and_rows(&words[done..], starts, &mut out[done..]);
+    plain::and_rows(&words[done..], starts, &mut out[done..]);
 }
 
 /// Writes a bit of the bitmap to each place of `out`.
@@ -229,7 +230,7 @@ pub(super) unsafe fn unpack(bitmap: &[u64], out: &mut [bool]) {
             unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), bools) };
         }
     }
-    scalar::unpack(&bitmap[whole.len()..], rest);
+    plain::unpack(&bitmap[whole.len()..], rest);
 }
 
 /// A group of keys, each with 64 bits.
