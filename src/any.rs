@@ -1,14 +1,13 @@
 //! [`AnyFilter`]: a filter of any type with any hasher, as a snapshot brings it. Bytes flow in, and
 //! the filter that they name flows out.
 
-use crate::answers::{Absent, Answers, Bitmap, Place};
-use crate::bitmap::ConcurrentBitmap;
-use crate::chunks::Source;
-use crate::codec::{Decoded, Input, Kind, Out, Snapshot, SnapshotHeader, from_slice, given};
+use crate::answers::{Answers, answered_into};
+use crate::chunks::{Answer, Source, answered, tell_unchanged};
 #[cfg(feature = "std")]
-use crate::codec::{SNAPSHOT_HEADER, from_reader};
+use crate::codec::from_reader;
+use crate::codec::{Decoded, Input, Kind, Out, Snapshot, SnapshotHeader, from_slice, given};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, SnapshotError, SnapshotErrorKind};
-use crate::filter::traits::{Insert, Loaded, Stored};
+use crate::filter::traits::{Engine, Insert, Loaded, Stored};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::filter::types::counting::CountingBloom;
 use crate::filter::types::cuckoo::CuckooFilter;
@@ -22,9 +21,10 @@ use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
 use crate::hash::{AnyHasher, BuiltinHasher, KeyHasher, Murmur3};
 use crate::kernel::Isa;
-use crate::key::{Hashed, Key};
+use crate::key::Key;
 use alloc::format;
 use alloc::string::ToString;
+#[cfg(feature = "std")]
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -54,9 +54,12 @@ use core::fmt;
 /// come from the snapshot. Pass any other one ([`from_bytes_with`](Self::from_bytes_with)): a
 /// snapshot holds no secret key. Without it, the filter still looks up by hash, has
 /// statistics, takes unions, and is written as it was. Only what takes keys fails, as it does for
-/// [`Prehashed`](crate::Prehashed) and for a bitmap.
+/// [`Prehashed`](crate::Prehashed).
 ///
-/// A [`ConcurrentBitmap`] hashes nothing: its positions stand for hashes.
+/// # Other snapshots
+///
+/// A snapshot may also hold a [bank](crate::bank), a [bitmap](crate::bitmap) or a delta.
+/// [`SnapshotHeader::peek`](crate::codec::SnapshotHeader::peek) tells which.
 ///
 /// # Hostile bytes
 ///
@@ -81,17 +84,15 @@ pub enum AnyFilter {
     DLeft(DLeftFilter<AnyHasher>),
     /// A filter that does not change.
     Static(StaticFilter<AnyHasher>),
-    /// An exact set of integers.
-    Bitmap(ConcurrentBitmap),
 }
 
-/// `$result` for the filter that `$any` holds, and `$of_bits` for a bitmap. `$of_static`, if it is
-/// given, for a filter that does not change.
+/// `$result` for the [`Filter`] that `$any` holds; `$refused`, if it is given, for a filter that
+/// takes no inserts.
 macro_rules! each {
-    ($any:expr, $filter:ident => $result:expr, $bits:ident => $of_bits:expr) => {
-        each!($any, $filter => $result, $filter => $result, $bits => $of_bits)
+    ($any:expr, $filter:ident => $result:expr) => {
+        each!($any, $filter => $result, filter => { let $filter = &filter.0; $result })
     };
-    ($any:expr, $filter:ident => $result:expr, $static:ident => $of_static:expr, $bits:ident => $of_bits:expr) => {
+    ($any:expr, $filter:ident => $result:expr, $static:ident => $refused:expr) => {
         match $any {
             AnyFilter::Bloom($filter) => $result,
             AnyFilter::Scalable($filter) => $result,
@@ -101,8 +102,7 @@ macro_rules! each {
             AnyFilter::Tombstone($filter) => $result,
             AnyFilter::Cuckoo($filter) => $result,
             AnyFilter::DLeft($filter) => $result,
-            AnyFilter::Static($static) => $of_static,
-            AnyFilter::Bitmap($bits) => $of_bits,
+            AnyFilter::Static($static) => $refused,
         }
     };
 }
@@ -142,8 +142,8 @@ impl AnyFilter {
     ///
     /// # Errors
     ///
-    /// Fails as the `from_bytes` of the filter's type, and for a delta, which is not a filter. A
-    /// `WindowedBloom` whose clock the program supplied needs that clock: read it by
+    /// Fails as the `from_bytes` of the filter's type, and for [other snapshots](Self#other-snapshots).
+    /// A `WindowedBloom` whose clock the program supplied needs that clock: read it by
     /// `WindowedBloom::from_bytes_with_clock`.
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
@@ -186,13 +186,12 @@ impl AnyFilter {
 
     #[cfg(feature = "std")]
     fn of_reader(mut reader: impl std::io::Read, limit: usize, hasher: Option<AnyHasher>) -> Decoded<Self> {
-        let head = from_reader(&mut reader, |input| {
-            Ok(input.take(SNAPSHOT_HEADER, &mut Vec::new())?.to_vec())
-        })?;
+        use std::io::Read;
+        let mut head = Vec::new();
+        let read = reader.by_ref().take(SnapshotHeader::LEN as u64).read_to_end(&mut head);
+        read.map_err(SnapshotErrorKind::Io)?;
         let header = SnapshotHeader::parse(&head)?;
-        from_reader(std::io::Read::chain(&head[..], reader), |input| {
-            Self::decode(input, limit, &header, hasher)
-        })
+        from_reader(head.chain(reader), |input| Self::decode(input, limit, &header, hasher))
     }
 
     /// Reads a filter of at most `limit` bytes with `hasher`, or with that of the `header`.
@@ -203,8 +202,8 @@ impl AnyFilter {
         header: &SnapshotHeader,
         hasher: Option<AnyHasher>,
     ) -> Decoded<Self> {
-        // A bitmap has none.
-        let hasher = hasher.or(header.any_hasher()).unwrap_or(AnyHasher::Prehashed);
+        let named = header.any_hasher();
+        let hasher = hasher.or(named).unwrap_or(AnyHasher::Prehashed); // A bitmap names none.
         match header.kind {
             Kind::Bloom => Loaded::decode(input, limit, given(hasher)).map(Self::Bloom),
             Kind::Scalable => Loaded::decode(input, limit, given(hasher)).map(Self::Scalable),
@@ -215,9 +214,14 @@ impl AnyFilter {
             Kind::Cuckoo => Loaded::decode(input, limit, given(hasher)).map(Self::Cuckoo),
             Kind::DLeft => Loaded::decode(input, limit, given(hasher)).map(Self::DLeft),
             Kind::Static => Loaded::decode(input, limit, given(hasher)).map(Self::Static),
-            Kind::Bitmap => ConcurrentBitmap::decode(input, limit).map(Self::Bitmap),
             kind => Err(SnapshotErrorKind::Incompatible(format!(
-                "the snapshot is a {kind}, which an AnyFilter does not hold"
+                "the snapshot is a {kind}, which an AnyFilter does not hold: read it by {}",
+                match kind {
+                    Kind::Bank => "bank::FilterBank",
+                    Kind::Bitmap => "bitmap::ConcurrentBitmap",
+                    Kind::Delta => "apply_deltas of a ConcurrentBloom",
+                    _ => "a build with the feature `std`",
+                }
             ))),
         }
     }
@@ -250,7 +254,7 @@ impl AnyFilter {
     fn hasher_of<K: Key<BuiltinHasher> + ?Sized>(&self) -> Result<&BuiltinHasher, IncompatibleError> {
         // A hash is not hashed: any will do.
         const ANY: &BuiltinHasher = &BuiltinHasher::Murmur3(Murmur3::with_seed(0));
-        match self.hasher().and_then(AnyHasher::builtin) {
+        match self.hasher().builtin() {
             Some(hasher) => Ok(hasher),
             None if K::IS_HASH => Ok(ANY),
             None => Err(self.no_keys()),
@@ -260,12 +264,11 @@ impl AnyFilter {
     #[cold]
     fn no_keys(&self) -> IncompatibleError {
         IncompatibleError(match self.hasher() {
-            None => "a ConcurrentBitmap holds numbers, not keys".into(),
-            Some(AnyHasher::Unknown { identity, .. }) => format!(
+            AnyHasher::Unknown { identity, .. } => format!(
                 "the keys are hashed by {identity}, which is not in the snapshot: read it with its hasher, or look up \
                  hashes"
             ),
-            Some(_) => "the filter takes hashes, not keys: its hasher is Prehashed".into(),
+            _ => "the filter takes hashes, not keys: its hasher is Prehashed".into(),
         })
     }
 
@@ -274,18 +277,17 @@ impl AnyFilter {
     /// # Errors
     ///
     /// Fails if the filter hashes no keys: [see above](Self#hashers). So do all methods that take
-    /// keys, unless the keys are [`Hashed`].
+    /// keys, unless the keys are [`Hashed`](crate::Hashed).
     #[inline]
     pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> Result<u64, IncompatibleError> {
         Ok(self.hasher_of::<K>()?.hash_key(key))
     }
 
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive. A
-    /// bitmap's keys are its positions, as [`Hashed`].
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     #[inline]
     pub fn contains<K: Key<BuiltinHasher> + ?Sized>(&self, key: &K) -> Result<bool, IncompatibleError> {
         let hash = key.hash_by(self.hasher_of::<K>()?);
-        Ok(each!(self, filter => filter.contains(&Hashed(hash)), bits => bits.contains(hash)))
+        Ok(each!(self, filter => filter.engine.contains(hash)))
     }
 
     /// Passes on whether each key may be in the filter. [`Answers`] has the places for `out`.
@@ -296,44 +298,32 @@ impl AnyFilter {
     pub fn contains_batch<K: Key<BuiltinHasher>>(
         &self,
         keys: &[K],
-        mut out: impl Answers,
+        out: impl Answers,
     ) -> Result<(), IncompatibleError> {
         let source = K::source(keys, self.hasher_of::<K>()?, Isa::best());
-        let mut place = out.place(keys.len());
-        source.for_each_chunk(usize::MAX, |start, hashes| match &mut place {
-            Place::Flags(out) => self.look_up(hashes, &mut out[start..][..hashes.len()]),
-            Place::Bitmap(out) => {
-                let out = &mut out[start / 64..][..hashes.len().div_ceil(64)];
-                self.look_up(hashes, Bitmap(out));
-            }
-            Place::Absent(absent) => self.look_up(hashes, Absent(|i| absent(start + i))),
-            Place::Nowhere => {}
+        answered_into(Isa::best(), keys.len(), out, |mut answer| {
+            answered(&source, &mut answer, |hashes, found| {
+                each!(self, filter => filter.engine.contains_bitmap(hashes, found));
+            });
         });
         Ok(())
     }
-
-    fn look_up(&self, hashes: &[u64], out: impl Answers) {
-        let keys = Hashed::slice(hashes);
-        each!(self, filter => filter.contains_batch(keys, out), bits => bits.contains_batch(hashes, out));
-    }
 }
 
-/// Inserts. They fail for a key that is not hashed, for a position that is not below a bitmap's
-/// bound, for a filter that does not change, and if the filter is full.
+/// Inserts. They fail for a key that is not hashed, for a filter that does not change, and if the
+/// filter is full.
 ///
 /// ```
-/// use lanebloom::{AnyFilter, ConcurrentBitmap, ConcurrentBloom, Hashed};
+/// use lanebloom::{AnyFilter, ConcurrentBloom, Hashed};
 ///
 /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.snapshot().to_vec();
 /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
-/// assert_eq!(filter.insert_batch(&["a", "b", "a"]), Ok(2));
+/// assert_eq!(["a", "a"].map(|key| filter.insert(key)), [Ok(true), Ok(false)]);
 /// assert_eq!(filter.insert_batch(Hashed::slice(&[1, 2 << 60, 1])), Ok(2));
+/// let mut new = [false; 3];
+/// assert_eq!(filter.insert_batch_into(&["a", "b", "c"], &mut new), Ok(2));
+/// assert_eq!(new, [false, true, true]);
 /// assert!(filter.contains("b")? && filter.contains(&Hashed(2 << 60))?);
-///
-/// let bytes = ConcurrentBitmap::new(100)?.snapshot().to_vec();
-/// let (set, _) = AnyFilter::from_bytes(&bytes)?;
-/// assert_eq!([17, 17].map(|one| set.insert(&Hashed(one))), [Ok(true), Ok(false)]);
-/// assert!(set.contains(&Hashed(17))? && set.insert(&Hashed(100)).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl AnyFilter {
@@ -341,45 +331,47 @@ impl AnyFilter {
     #[inline]
     pub fn insert<K: Key<BuiltinHasher> + ?Sized>(&self, key: &K) -> Result<bool, InsertError> {
         let hash = key.hash_by(self.hasher_of::<K>().map_err(not_taken)?);
-        each!(
-            self,
-            filter => Ok(filter.try_insert(&Hashed(hash))?),
-            _filter => takes_none(1).map(|_| false),
-            bits => bits.insert(hash).map_err(not_taken)
-        )
+        each!(self, filter => Ok(filter.engine.insert_hash(hash)?), _filter => Err(frozen()))
     }
 
     /// Inserts every key in order, up to one that is refused; returns how many inserts changed the
     /// filter. An error says how many keys were [inserted](crate::InsertError::inserted) before.
     pub fn insert_batch<K: Key<BuiltinHasher>>(&self, keys: &[K]) -> Result<usize, InsertError> {
-        fn insert<E: Insert, S>(filter: &Filter<E, S>, source: &impl Source) -> Result<usize, E::Error> {
-            filter.engine.insert_source(source)
-        }
-        let hasher = self.hasher_of::<K>().map_err(not_taken)?;
-        let source = K::source(keys, hasher, Isa::best());
-        each!(
-            self,
-            filter => Ok(insert(filter, &source)?),
-            _filter => takes_none(keys.len()),
-            bits => match K::hashes(keys) {
-                Some(positions) => bits.insert_batch(positions).map_err(not_taken),
-                None => {
-                    let positions: Vec<u64> = keys.iter().map(|key| key.hash_by(hasher)).collect();
-                    bits.insert_batch(&positions).map_err(not_taken)
-                }
-            }
-        )
+        self.insert_batch_into(keys, ())
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
+    /// filter. Keys after a refused one changed nothing. [`Answers`] has the places for `new`.
+    ///
+    /// # Panics
+    ///
+    /// If `new` has room for more or fewer keys.
+    pub fn insert_batch_into<K: Key<BuiltinHasher>>(
+        &self,
+        keys: &[K],
+        new: impl Answers,
+    ) -> Result<usize, InsertError> {
+        let source = K::source(keys, self.hasher_of::<K>().map_err(not_taken)?, Isa::best());
+        answered_into(Isa::best(), keys.len(), new, |mut answer| {
+            each!(self, filter => insert(filter, &source, answer), _filter => {
+                tell_unchanged(&mut answer, 0..keys.len());
+                if keys.is_empty() { Ok(0) } else { Err(frozen()) }
+            })
+        })
     }
 }
 
-#[cold]
-fn takes_none(keys: usize) -> Result<usize, InsertError> {
-    match keys {
-        0 => Ok(0),
-        _ => Err(not_taken(
-            "a StaticFilter takes no inserts: build it anew from all keys",
-        )),
+fn insert<E: Insert, S>(filter: &Filter<E, S>, source: &impl Source, answer: Answer<'_>) -> Result<usize, InsertError> {
+    match answer {
+        None => filter.engine.insert_source(source),
+        answer => filter.engine.insert_flagged(source, answer),
     }
+    .map_err(Into::into)
+}
+
+#[cold]
+fn frozen() -> InsertError {
+    not_taken("a StaticFilter takes no inserts: build it anew from all keys")
 }
 
 #[cold]
@@ -426,7 +418,6 @@ impl AnyFilter {
             (Self::Windowed(ours), Self::Windowed(theirs)) => ours.union_from(theirs),
             (Self::Counting(ours), Self::Counting(theirs)) => ours.union_from(theirs),
             (Self::Tombstone(ours), Self::Tombstone(theirs)) => ours.union_from(theirs),
-            (Self::Bitmap(ours), Self::Bitmap(theirs)) => ours.union_from(theirs),
             _ if self.kind() == other.kind() => {
                 let reason = match self.kind() {
                     Kind::Static => "it takes no keys after its build",
@@ -457,7 +448,7 @@ impl AnyFilter {
 /// filter.insert("a");
 /// let (any, _) = AnyFilter::from_bytes(&filter.snapshot().to_vec())?;
 /// assert_eq!((any.kind(), any.expected_keys()), (Kind::Bloom, 1000));
-/// assert_eq!(any.hasher(), Some(&FastHash::with_seed(7).into()));
+/// assert_eq!(any.hasher(), &FastHash::with_seed(7).into());
 /// assert_eq!(any.memory_bytes(), filter.memory_bytes());
 /// assert_eq!(any.false_positive_rate(), filter.false_positive_rate());
 /// assert_eq!(any.false_positive_rate_at(9), filter.false_positive_rate_at(9));
@@ -482,53 +473,49 @@ impl AnyFilter {
             Self::Cuckoo(_) => Kind::Cuckoo,
             Self::DLeft(_) => Kind::DLeft,
             Self::Static(_) => Kind::Static,
-            Self::Bitmap(_) => Kind::Bitmap,
         }
     }
 
-    /// The hasher; `None` for a bitmap, which has none.
+    /// The hasher.
     #[inline]
     #[must_use]
-    pub fn hasher(&self) -> Option<&AnyHasher> {
-        each!(self, filter => Some(filter.hasher()), _bits => None)
+    pub fn hasher(&self) -> &AnyHasher {
+        each!(self, filter => filter.hasher())
     }
 
-    /// The number of keys that the filter was sized for; for a bitmap, its bound.
+    /// The number of keys that the filter was sized for.
     #[inline]
     #[must_use]
     pub fn expected_keys(&self) -> usize {
-        each!(self, filter => filter.expected_keys(), bits => usize::try_from(bits.bound()).unwrap_or(usize::MAX))
+        each!(self, filter => filter.expected_keys())
     }
 
-    /// The false-positive rate with `keys` keys; 0 for a bitmap, which is exact.
+    /// The false-positive rate with `keys` keys.
     #[inline]
     #[must_use]
     pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        each!(self, filter => filter.false_positive_rate_at(keys), _bits => 0.0)
+        each!(self, filter => filter.false_positive_rate_at(keys))
     }
 
-    /// The false-positive rate at the expected keys; 0 for a bitmap, which is exact.
+    /// The false-positive rate at the expected keys.
     #[inline]
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        each!(self, filter => filter.false_positive_rate(), _bits => 0.0)
+        each!(self, filter => filter.false_positive_rate())
     }
 
     /// The bytes of memory of the content.
     #[inline]
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        each!(self, filter => filter.memory_bytes(), bits => bits.memory_bytes())
+        each!(self, filter => filter.memory_bytes())
     }
 
     /// Fill, number of keys and rate now.
     #[inline]
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        each!(self, filter => filter.statistics(), bits => {
-            let len = bits.len();
-            Statistics::new(len as f64 / bits.bound().max(1) as f64, len as usize, 0.0)
-        })
+        each!(self, filter => filter.statistics())
     }
 }
 
@@ -561,7 +548,6 @@ impl AnyFilter {
             Self::Cuckoo(filter) => Self::Cuckoo(filter.try_clone()?),
             Self::DLeft(filter) => Self::DLeft(filter.try_clone()?),
             Self::Static(filter) => Self::Static(filter.try_clone()?),
-            Self::Bitmap(bits) => Self::Bitmap(bits.try_clone()?),
         })
     }
 
@@ -578,22 +564,22 @@ impl Stored for AnyFilter {
     type Size = ();
 
     fn encoded_bytes(&self) -> usize {
-        each!(self, filter => filter.encoded_bytes(), bits => bits.encoded_bytes())
+        each!(self, filter => filter.encoded_bytes())
     }
 
     fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
-        each!(self, filter => filter.encode(out), bits => bits.encode(out))
+        each!(self, filter => filter.encode(out))
     }
 
     #[cfg(feature = "std")]
     fn encode_unheld<O: Out<Error = std::io::Error>>(&self, out: &mut O) -> std::io::Result<()> {
-        each!(self, filter => filter.encode_unheld(out), bits => bits.encode_unheld(out))
+        each!(self, filter => filter.encode_unheld(out))
     }
 }
 
 impl fmt::Debug for AnyFilter {
     #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        each!(self, filter => filter.fmt(f), bits => bits.fmt(f))
+        each!(self, filter => filter.fmt(f))
     }
 }

@@ -230,7 +230,7 @@ pub(crate) enum InsertErrorKind {
     Copies { limit: usize },
     /// The newest layer is full, and there cannot be a next one.
     NoLayer(NoLayer),
-    /// The filter hashes no keys, or a position is not below a bitmap's bound: why.
+    /// The filter hashes no keys, or takes no inserts: why.
     NotTaken(String),
 }
 

@@ -98,7 +98,7 @@ impl FilterHasher for BuiltinHasher {
 /// // A secret key is not in the snapshot.
 /// let secret = builder.hasher(SipHash13::random()).build()?.snapshot().to_vec();
 /// let (filter, _) = AnyFilter::from_bytes(&secret)?;
-/// assert!(matches!(filter.hasher(), Some(AnyHasher::Unknown { .. })));
+/// assert!(matches!(filter.hasher(), AnyHasher::Unknown { .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 use crate::bank::BankFile;
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
+use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, Hashed, Murmur3, Statistics};
@@ -27,6 +28,7 @@ pub(crate) enum Content {
     Filter(AnyFilter),
     Unreadable(Unreadable),
     Bank(BankFile),
+    Bitmap(ConcurrentBitmap),
     Guava(GuavaBloom),
     Redis(Dump),
 }
@@ -83,7 +85,7 @@ impl FilterFile {
             }
             Content::Guava(filter) => filter.contains_batch(&keys(), found),
             Content::Redis(dump) => dump.filter.contains_batch(&keys(), found),
-            Content::Unreadable(_) | Content::Bank(_) => unreachable!("`query` refuses it"),
+            Content::Unreadable(_) | Content::Bank(_) | Content::Bitmap(_) => unreachable!("`query` refuses it"),
         }
     }
 }
@@ -97,6 +99,7 @@ impl Content {
             Self::Filter(filter) => filter.kind(),
             Self::Unreadable(other) => other.header.kind,
             Self::Bank(bank) => bank.header.kind,
+            Self::Bitmap(_) => Kind::Bitmap,
             Self::Guava(_) => return "GuavaBloom".into(),
             Self::Redis(_) => return "RedisBloom".into(),
         };
@@ -106,9 +109,9 @@ impl Content {
     /// The hasher of a filter of lanebloom.
     pub(crate) fn hasher(&self) -> Option<&AnyHasher> {
         match self {
-            Self::Filter(filter) => filter.hasher(),
+            Self::Filter(filter) => Some(filter.hasher()),
             Self::Bank(file) => Some(file.bank.hasher()),
-            Self::Unreadable(_) | Self::Guava(_) | Self::Redis(_) => None,
+            Self::Unreadable(_) | Self::Bitmap(_) | Self::Guava(_) | Self::Redis(_) => None,
         }
     }
 
@@ -122,6 +125,7 @@ impl Content {
                 };
                 (filters, filter.memory_bytes(), filter.statistics())
             }
+            Self::Bitmap(bitmap) => (1, bitmap.memory_bytes(), Statistics::new(0.0, bitmap.len() as usize, 0.0)),
             Self::Guava(filter) => (1, filter.memory_bytes(), filter.statistics()),
             Self::Redis(Dump { filter, .. }) => (filter.info().filters, filter.memory_bytes(), filter.statistics()),
             Self::Unreadable(_) | Self::Bank(_) => unreachable!("{REFUSED}"),
@@ -131,6 +135,7 @@ impl Content {
     pub(crate) fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
         match self {
             Self::Filter(filter) => filter.snapshot().write_to(writer),
+            Self::Bitmap(bitmap) => bitmap.snapshot().write_to(writer),
             Self::Unreadable(_) | Self::Bank(_) => unreachable!("{REFUSED}"),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(dump) => resp::write(&dump.filter, dump.key.as_deref().unwrap_or(b""), &mut writer),
@@ -252,11 +257,15 @@ fn snapshot(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content
     if header.kind == Kind::Bank {
         return Ok(Content::Bank(BankFile::read(header, head.chain(reader))?));
     }
-    let filter = AnyFilter::read_from(head.chain(&mut *reader), usize::MAX)?;
+    let whole = head.chain(&mut *reader);
+    let content = match header.kind {
+        Kind::Bitmap => Content::Bitmap(ConcurrentBitmap::read_from(whole, usize::MAX)?),
+        _ => Content::Filter(AnyFilter::read_from(whole, usize::MAX)?),
+    };
     if !self::head(reader)?.is_empty() {
-        bail!("more bytes follow the snapshot of a {}", filter.kind());
+        bail!("more bytes follow the snapshot of a {}", header.kind);
     }
-    Ok(Content::Filter(filter))
+    Ok(content)
 }
 
 /// Why the library cannot read a snapshot or delta with this header, if it cannot.

@@ -1,6 +1,7 @@
 //! One type for all filters, and what is done with a whole filter: statistics, unions, bytes.
 
-use crate::engine::{Foreign, VIEW, build_error};
+use crate::engine::{Foreign, Positions, VIEW, build_error};
+use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::bloom::Bloom;
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
@@ -20,6 +21,7 @@ pub(crate) enum Any {
     Own(AnyFilter),
     /// A mapped file.
     View(BloomView<'static, AnyHasher>),
+    Bitmap(Positions),
     Guava(Foreign<GuavaBloom>),
     Spark(Foreign<SparkBloom>),
     SplitBlock(Foreign<SplitBlockBloom>),
@@ -32,6 +34,7 @@ macro_rules! each {
         match $any {
             Any::Own($filter) => $result,
             Any::View($filter) => $result,
+            Any::Bitmap($filter) => $result,
             Any::Guava($filter) => $result,
             Any::Spark($filter) => $result,
             Any::SplitBlock($filter) => $result,
@@ -81,9 +84,9 @@ impl Any {
                 Kind::Scalable => "ScalableBloomFilter",
                 Kind::Windowed => "WindowedBloomFilter",
                 Kind::Static => "StaticFilter",
-                Kind::Bitmap => "Bitmap",
                 _ => "CuckooFilter",
             },
+            Self::Bitmap(_) => "Bitmap",
             Self::Guava(_) => "GuavaBloomFilter",
             Self::Spark(_) => "SparkBloomFilter",
             Self::SplitBlock(_) => "SplitBlockBloomFilter",
@@ -93,7 +96,7 @@ impl Any {
     /// The hasher of a filter of lanebloom.
     pub(crate) fn hasher(&self) -> Option<&AnyHasher> {
         match self {
-            Self::Own(filter) => filter.hasher(),
+            Self::Own(filter) => Some(filter.hasher()),
             Self::View(view) => Some(view.hasher()),
             _ => None,
         }
@@ -115,7 +118,7 @@ impl Any {
     }
 
     pub(crate) fn is_bitmap(&self) -> bool {
-        matches!(self, Self::Own(AnyFilter::Bitmap(_)))
+        matches!(self, Self::Bitmap(_))
     }
 
     /// How full it is.
@@ -151,6 +154,7 @@ impl Any {
                     .map_err(unreadable);
             }
             Self::Own(filter) => filter.try_clone().map(Self::Own),
+            Self::Bitmap(bitmap) => bitmap.try_clone().map(Positions).map(Self::Bitmap),
             Self::Guava(foreign) => foreign.try_clone().map(|filter| Self::Guava(foreign.same_ints(filter))),
             Self::Spark(foreign) => foreign.try_clone().map(|filter| Self::Spark(foreign.same_ints(filter))),
             Self::SplitBlock(foreign) => foreign
@@ -167,6 +171,7 @@ impl Any {
         }
         self.check_union_rate(other)?;
         let united = match (self, other) {
+            (Self::Bitmap(a), Self::Bitmap(b)) => a.union_from(b),
             (Self::Guava(a), Self::Guava(b)) => a.union_from(b),
             (Self::Spark(a), Self::Spark(b)) => a.union_from(b),
             (Self::SplitBlock(a), Self::SplitBlock(b)) => a.union_from(b),
@@ -257,15 +262,14 @@ impl Any {
     /// A filter of what both have. This and the comparisons take no views: their bits are not at
     /// hand.
     pub(crate) fn intersection(&self, other: &Self) -> PyResult<Self> {
-        let (a, b) = self.alike(other).ok_or_else(different)?;
-        let mut both = a.try_clone().map_err(build_error)?;
-        match (&mut both, b) {
-            (AnyFilter::Bloom(a), AnyFilter::Bloom(b)) => a.exclusive().intersection_from(b),
-            (AnyFilter::Bitmap(a), AnyFilter::Bitmap(b)) => a.intersection_from(b),
+        let mut both = self.copy()?;
+        match (&mut both, self.alike(other), other) {
+            (Self::Bitmap(a), _, Self::Bitmap(b)) => a.intersection_from(b),
+            (Self::Own(AnyFilter::Bloom(a)), Some((_, AnyFilter::Bloom(b))), _) => a.exclusive().intersection_from(b),
             _ => return Err(different()),
         }
         .map_err(|error| self.cannot_unite(other, error))?;
-        Ok(Self::Own(both))
+        Ok(both)
     }
 
     /// Two Bloom filters, side by side.
@@ -300,6 +304,7 @@ impl Any {
     /// Whether both have the same content and class.
     pub(crate) fn equals(&self, other: &Self) -> bool {
         match (self, other) {
+            (Self::Bitmap(a), Self::Bitmap(b)) => **a == **b,
             (Self::Guava(a), Self::Guava(b)) => a == b,
             (Self::Spark(a), Self::Spark(b)) => a == b,
             (Self::SplitBlock(a), Self::SplitBlock(b)) => a == b,
@@ -307,7 +312,6 @@ impl Any {
                 (AnyFilter::Bloom(a), AnyFilter::Bloom(b)) => a == b,
                 (AnyFilter::Scalable(a), AnyFilter::Scalable(b)) => a == b,
                 (AnyFilter::Windowed(a), AnyFilter::Windowed(b)) => a == b,
-                (AnyFilter::Bitmap(a), AnyFilter::Bitmap(b)) => a == b,
                 // A cuckoo filter's bytes show the order of the inserts too.
                 _ => a.hasher() == b.hasher() && a.snapshot().to_vec() == b.snapshot().to_vec(),
             }),
@@ -318,6 +322,7 @@ impl Any {
     pub(crate) fn to_bytes(&self) -> PyResult<Vec<u8>> {
         Ok(match self {
             Self::Own(filter) => filter.snapshot().to_vec(),
+            Self::Bitmap(bitmap) => bitmap.snapshot().to_vec(),
             Self::View(view) => view.bytes().to_vec(),
             Self::Guava(foreign) => foreign.to_bytes(),
             Self::Spark(foreign) => foreign.to_bytes(),
@@ -329,6 +334,7 @@ impl Any {
     pub(crate) fn write_to(&self, file: &mut File) -> io::Result<()> {
         match self {
             Self::Own(filter) => filter.snapshot().write_to(file),
+            Self::Bitmap(bitmap) => bitmap.snapshot().write_to(file),
             Self::View(view) => file.write_all(view.bytes()),
             Self::Guava(foreign) => foreign.write_to(file),
             Self::Spark(foreign) => foreign.write_to(file),
@@ -340,7 +346,7 @@ impl Any {
     pub(crate) fn read(source: Input<'_>, secret: Option<SipHash13>) -> PyResult<Self> {
         let hasher = |header: SnapshotHeader| {
             let advice = match header.kind {
-                Kind::Bloom | Kind::Scalable | Kind::Windowed | Kind::Cuckoo | Kind::Static | Kind::Bitmap => {
+                Kind::Bloom | Kind::Scalable | Kind::Windowed | Kind::Cuckoo | Kind::Static => {
                     return hasher_of(&header, secret);
                 }
                 Kind::Bank => "which FilterBank.load and FilterBank.from_bytes read",
@@ -349,15 +355,25 @@ impl Any {
             let kind = header.kind;
             Err(PyValueError::new_err(format!("a snapshot of kind {kind}, {advice}")))
         };
-        let filter = match source {
-            Input::Bytes(bytes) => whole(AnyFilter::from_bytes_with(bytes, hasher(peek(bytes)?.0)?)),
+        match source {
+            Input::Bytes(bytes) => match peek(bytes)?.0 {
+                header if header.kind == Kind::Bitmap => whole(ConcurrentBitmap::from_bytes(bytes)).map(Self::bitmap),
+                header => whole(AnyFilter::from_bytes_with(bytes, hasher(header)?)).map(Self::Own),
+            },
             Input::File(file, most) => {
                 let (header, mut file) = peek(file)?;
+                if header.kind == Kind::Bitmap {
+                    let bitmap = ConcurrentBitmap::read_from(&mut file, most);
+                    return whole(bitmap.map(|bitmap| (bitmap, file))).map(Self::bitmap);
+                }
                 let filter = AnyFilter::read_from_with(&mut file, most, hasher(header)?);
-                whole(filter.map(|filter| (filter, file)))
+                whole(filter.map(|filter| (filter, file))).map(Self::Own)
             }
-        };
-        filter.map(Self::Own)
+        }
+    }
+
+    pub(crate) fn bitmap(bitmap: ConcurrentBitmap) -> Self {
+        Self::Bitmap(Positions(bitmap))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The engines: each filter's work on keys and their hashes.
 
 use crate::bytes::Encoding;
+use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, BloomView, BuildError, ConcurrentBitmap, Hashed, InsertError, KeyHasher};
+use lanebloom::{AnyFilter, BloomView, BuildError, Hashed, InsertError, KeyHasher, Statistics};
 use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom, guava, spark};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -105,7 +106,7 @@ pub(crate) trait WithHasher: Send + Sync {
 impl WithHasher for AnyFilter {
     #[inline(always)]
     fn any_hasher(&self) -> Option<&AnyHasher> {
-        self.hasher()
+        Some(self.hasher())
     }
 }
 
@@ -156,12 +157,11 @@ impl<T: WithHasher> Keys for T {
     }
 }
 
-/// Why a filter refused keys with these hashes.
+/// Why a filter refused keys.
 #[cold]
-fn refused(filter: &AnyFilter, hashes: &[u64], error: InsertError) -> PyErr {
+fn refused(filter: &AnyFilter, error: InsertError) -> PyErr {
     match filter {
         AnyFilter::Static(_) => PyTypeError::new_err("a StaticFilter takes no keys: make a new one of all keys"),
-        AnyFilter::Bitmap(bitmap) => beyond(bitmap, hashes),
         _ if error.is_out_of_memory() => PyMemoryError::new_err(error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
     }
@@ -201,36 +201,26 @@ impl Engine for AnyFilter {
     }
     #[inline(always)]
     fn insert_one(&self, hash: u64) -> PyResult<bool> {
-        self.insert(&Hashed(hash))
-            .map_err(|error| refused(self, &[hash], error))
+        self.insert(&Hashed(hash)).map_err(|error| refused(self, error))
     }
     fn insert_many(&self, hashes: &[u64]) -> PyResult<usize> {
         let inserted = self.insert_batch(Hashed::slice(hashes));
-        inserted.map_err(|error| refused(self, hashes, error))
+        inserted.map_err(|error| refused(self, error))
     }
     fn insert_flagged(&self, hashes: &[u64], new: &mut [bool]) -> PyResult<usize> {
-        let (keys, refused) = (Hashed::slice(hashes), |error| refused(self, hashes, error));
-        match self {
-            Self::Bloom(filter) => Ok(filter.insert_batch_into(keys, new)),
-            Self::Windowed(filter) => Ok(filter.insert_batch_into(keys, new)),
-            Self::Scalable(filter) => filter.insert_batch_into(keys, new).map_err(refused),
-            Self::Bitmap(bitmap) => {
-                let inserted = bitmap.insert_batch_into(hashes, new);
-                inserted.map_err(|_| beyond(bitmap, hashes))
+        // It would take a key that it has once more.
+        if let Self::Cuckoo(_) = self {
+            for (&hash, new) in hashes.iter().zip(&mut *new) {
+                *new = !self.contains_one(hash) && self.insert_one(hash)?;
             }
-            // Fails for keys too that it seems to have.
-            Self::Static(_) => self.insert_many(hashes),
-            _ => {
-                for (&hash, new) in hashes.iter().zip(&mut *new) {
-                    *new = !self.contains_one(hash) && self.insert_one(hash)?;
-                }
-                Ok(new.iter().filter(|new| **new).count())
-            }
+            return Ok(new.iter().filter(|new| **new).count());
         }
+        let inserted = self.insert_batch_into(Hashed::slice(hashes), new);
+        inserted.map_err(|error| refused(self, error))
     }
     fn insert_words(&self, words: &[u64]) -> Option<PyResult<usize>> {
         Some(match self.any_hasher() {
-            Some(AnyHasher::Builtin(_)) => self.insert_batch(words).map_err(|error| refused(self, words, error)),
+            Some(AnyHasher::Builtin(_)) => self.insert_batch(words).map_err(|error| refused(self, error)),
             _ => self.insert_many(words),
         })
     }
@@ -257,6 +247,60 @@ impl Engine for BloomView<'static, AnyHasher> {
     }
     fn insert_flagged(&self, _: &[u64], _: &mut [bool]) -> PyResult<usize> {
         Err(PyTypeError::new_err(VIEW))
+    }
+}
+
+/// An exact set of integers.
+pub(crate) struct Positions(pub(crate) ConcurrentBitmap);
+
+impl Deref for Positions {
+    type Target = ConcurrentBitmap;
+
+    fn deref(&self) -> &ConcurrentBitmap {
+        &self.0
+    }
+}
+
+impl Positions {
+    /// The bound.
+    pub(crate) fn expected_keys(&self) -> usize {
+        usize::try_from(self.bound()).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn false_positive_rate(&self) -> f64 {
+        0.0
+    }
+
+    pub(crate) fn statistics(&self) -> Statistics {
+        let len = self.len();
+        Statistics::new(len as f64 / self.bound().max(1) as f64, len as usize, 0.0)
+    }
+}
+
+impl WithHasher for Positions {
+    #[inline(always)]
+    fn any_hasher(&self) -> Option<&AnyHasher> {
+        None
+    }
+}
+
+impl Engine for Positions {
+    #[inline(always)]
+    fn contains_one(&self, position: u64) -> bool {
+        self.contains(position)
+    }
+    fn contains_many(&self, positions: &[u64], out: &mut [bool]) {
+        self.contains_batch(positions, out);
+    }
+    fn insert_many(&self, positions: &[u64]) -> PyResult<usize> {
+        self.insert_batch(positions).map_err(|_| beyond(self, positions))
+    }
+    fn insert_flagged(&self, positions: &[u64], new: &mut [bool]) -> PyResult<usize> {
+        let inserted = self.insert_batch_into(positions, new);
+        inserted.map_err(|_| beyond(self, positions))
+    }
+    fn insert_words(&self, positions: &[u64]) -> Option<PyResult<usize>> {
+        Some(self.insert_many(positions))
     }
 }
 

@@ -540,7 +540,7 @@ impl Filter {
         let (expected, bytes) = (self.any.expected_keys(), self.any.memory_bytes());
         let hasher = hasher_note(self.any.hasher_name());
         let mut text = match &*self.any {
-            Any::Own(AnyFilter::Bitmap(_)) => format!("<{class} of {expected}: "),
+            Any::Bitmap(_) => format!("<{class} of {expected}: "),
             Any::Own(AnyFilter::Static(_)) => {
                 let (len, rate) = (self.any.len(), self.any.rate());
                 return format!("<{class} of {len} at {rate:.2e}: {bytes} bytes{hasher}>");

@@ -66,6 +66,11 @@ impl Facts {
                 facts.add("not readable", other.reason);
             }
             Content::Bank(file) => facts.bank(file),
+            Content::Bitmap(bitmap) => {
+                facts.add("bound", bitmap.bound());
+                facts.add("numbers", bitmap.len());
+                facts.memory(bitmap.memory_bytes() as u64);
+            }
             Content::Guava(filter) => {
                 facts.add("hasher", "Murmur3 x64_128, seed 0");
                 facts.add("strategy", format!("{:?}", filter.strategy()));
@@ -151,9 +156,7 @@ impl Facts {
     }
 
     fn filter(&mut self, filter: &AnyFilter) {
-        if let Some(hasher) = filter.hasher() {
-            self.hasher(hasher);
-        }
+        self.hasher(filter.hasher());
         match filter {
             AnyFilter::Bloom(filter) => {
                 self.shape(filter);
@@ -205,11 +208,6 @@ impl Facts {
                 self.add("retries", filter.retries());
                 self.now(filter.statistics(), "keys");
                 self.memory(filter.memory_bytes() as u64);
-            }
-            AnyFilter::Bitmap(bitmap) => {
-                self.add("bound", bitmap.bound());
-                self.add("numbers", bitmap.len());
-                self.memory(bitmap.memory_bytes() as u64);
             }
             // A type that this command does not know.
             _ => self.now(filter.statistics(), ESTIMATED),

@@ -73,6 +73,10 @@ fn united(into: Content, from: Content) -> Result<Content> {
             })?;
             Content::Filter(into)
         }
+        (Content::Bitmap(into), Content::Bitmap(from)) => {
+            into.union_from(&from)?;
+            Content::Bitmap(into)
+        }
         (Content::Guava(into), Content::Guava(from)) => {
             into.union_from(&from)?;
             Content::Guava(into)
@@ -89,7 +93,7 @@ fn united(into: Content, from: Content) -> Result<Content> {
 /// and their rates add up: two full filters for 1% each have 2%, and one layer with all their keys
 /// would have 10%.
 fn united_layers(into: AnyFilter, from: AnyFilter) -> Result<AnyFilter> {
-    let [ours, theirs] = [&into, &from].map(|filter| *filter.hasher().expect("its kind was compared"));
+    let [ours, theirs] = [&into, &from].map(|filter| *filter.hasher());
     if ours != theirs {
         let is_keyed = ours.to_string() == theirs.to_string();
         let keys = if is_keyed { " with other keys" } else { "" };
@@ -152,9 +156,9 @@ pub(crate) fn summary(content: &Content) -> Summary {
         ("filters", filters.into()),
         ("memory_bytes", memory.into()),
     ];
-    if let Content::Filter(AnyFilter::Bitmap(bitmap)) = content {
-        text += &format!(", {} numbers", bitmap.len());
-        statistics.push(("numbers", bitmap.len().into()));
+    if let Content::Bitmap(_) = content {
+        text += &format!(", {} numbers", now.len);
+        statistics.push(("numbers", now.len.into()));
     } else {
         // Several filters may have the same key.
         let about = if filters == 1 { "about" } else { "at most about" };

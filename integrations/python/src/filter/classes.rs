@@ -10,10 +10,10 @@ use crate::engine::{Foreign, build_error};
 use crate::parquet;
 use crate::source::hashes;
 use crate::task::{BULK, hash_object, pool};
+use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{
-    AnyFilter, BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, Hashed, ScalableBloom,
-    WindowedBloom,
+    AnyFilter, BloomView, BuildError, ConcurrentBloom, CuckooFilter, Hashed, ScalableBloom, WindowedBloom,
 };
 use lanebloom_formats::internal::ColumnType;
 use lanebloom_formats::spark::Version;
@@ -264,7 +264,7 @@ impl StaticFilter {
 impl Bitmap {
     fn bits<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a ConcurrentBitmap> {
         match &*slf.as_super().get().any {
-            Any::Own(AnyFilter::Bitmap(bitmap)) => Ok(bitmap),
+            Any::Bitmap(bitmap) => Ok(bitmap),
             _ => Err(PyTypeError::new_err("no bitmap")),
         }
     }
@@ -279,17 +279,17 @@ impl Bitmap {
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let filter = ConcurrentBitmap::new(bound.0);
-        parts(filter.map(AnyFilter::Bitmap).map(Any::Own), key, Self)
+        parts(filter.map(Any::bitmap), key, Self)
     }
 
     /// Remove an integer; returns whether it was there.
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let this = slf.as_super().get();
         this.keyed(key, |key| {
-            let Any::Own(own @ AnyFilter::Bitmap(bits)) = &*this.any else {
+            let Any::Bitmap(bits) = &*this.any else {
                 return Ok(false);
             };
-            Ok(hash_object(own, key)?.is_some_and(|hash| bits.remove(hash)))
+            Ok(hash_object(bits, key)?.is_some_and(|position| bits.remove(position)))
         })
     }
 
