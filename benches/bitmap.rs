@@ -10,7 +10,7 @@
 //! Half of the lookups find their position. The bench compares the contestants' answers.
 
 use clap::Parser;
-use lanebloom::ConcurrentBitmap;
+use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom_benches::{BenchArgs, machine, median, number, time};
 use roaring::RoaringBitmap;
 use std::fmt::Write as _;

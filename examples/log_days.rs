@@ -20,8 +20,8 @@ mod outcome;
 
 use clap::{Parser, value_parser};
 use indicatif::{HumanBytes, HumanCount};
-use lanebloom::bank::columns;
-use lanebloom::{ConcurrentBloom, FilterBank, Hashed};
+use lanebloom::bank::{FilterBank, columns};
+use lanebloom::{ConcurrentBloom, Hashed};
 use number::number;
 use std::collections::HashMap;
 use std::error::Error;

@@ -142,9 +142,9 @@ impl AnyFilter {
     ///
     /// # Errors
     ///
-    /// Fails as the `from_bytes` of the filter's type, and for [other snapshots](Self#other-snapshots).
-    /// A `WindowedBloom` whose clock the program supplied needs that clock: read it by
-    /// `WindowedBloom::from_bytes_with_clock`.
+    /// Fails as the `from_bytes` of the filter's type, and for [other
+    /// snapshots](Self#other-snapshots). A `WindowedBloom` whose clock the program supplied needs
+    /// that clock: read it by `WindowedBloom::from_bytes_with_clock`.
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
         Self::of_slice(bytes, None).map_err(SnapshotError)

@@ -1,7 +1,9 @@
-//! Many Bloom filters of one shape, asked with one key at once: which of them may hold it?
+//! Many Bloom filters of one shape, asked with one key at once: which of them may hold it? For
+//! programs that keep a filter for each of a thousand files, segments, tenants or days. Not for a
+//! few filters, or for filters that are mostly [asked alone](#when-not-to-use-it).
 //!
-//! [`FilterBank`] is the bank: a filter for each of 1,000 files, segments, tenants or days. Each
-//! filter is a *column*, bit for bit a [`ConcurrentBloom`] of the bank's layout:
+//! [`FilterBank`] is the bank. Each filter is a *column*, bit for bit a [`ConcurrentBloom`] of the
+//! bank's layout:
 //! [`push`](FilterBank::push) takes one, [`to_filter`](Bank::to_filter) returns one. [`BankView`]
 //! reads a snapshot's bytes in place. Both are a [`Bank`], which has the lookups.
 //!
@@ -45,7 +47,8 @@
 //! more lines than one long bank would.
 //!
 //! ```
-//! use lanebloom::{ConcurrentBloom, FilterBank};
+//! use lanebloom::bank::FilterBank;
+//! use lanebloom::ConcurrentBloom;
 //!
 //! let builder = ConcurrentBloom::builder().expected_keys(1000);
 //! let builder = builder.false_positive_rate(1e-6);
@@ -152,8 +155,8 @@ use rows::{Columns, RowFinder, WORD};
 /// hashes the keys.
 ///
 /// ```
-/// use lanebloom::bank::{Bank, BankView, Rows};
-/// use lanebloom::{ConcurrentBloom, FilterBank};
+/// use lanebloom::bank::{Bank, BankView, FilterBank, Rows};
+/// use lanebloom::ConcurrentBloom;
 ///
 /// fn in_all<R: Rows>(bank: &Bank<R>, keys: &[&str]) -> usize {
 ///     keys.iter().filter(|key| bank.count(*key) == bank.len()).count()
@@ -183,7 +186,8 @@ pub struct Bank<R: Rows, S = Murmur3> {
 /// threads. [`Bank`] has the methods that only read.
 ///
 /// ```
-/// use lanebloom::{ConcurrentBloom, FilterBank};
+/// use lanebloom::bank::FilterBank;
+/// use lanebloom::ConcurrentBloom;
 ///
 /// // A filter for each file.
 /// let filters: Vec<_> = (0..100u32)
@@ -278,7 +282,7 @@ impl<S> FilterBank<S> {
     /// allocation fails.
     ///
     /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// let bank = lanebloom::bank::FilterBank::with_capacity(64, 1000, 0.1)?;
     /// bank.insert(7, "a")?;
     /// let copy = bank.try_clone()?;
     /// bank.insert(8, "a")?;
@@ -333,7 +337,8 @@ impl<R: Rows, S> Bank<R, S> {
 /// The shape and statistics of a bank. These methods count columns in use by reading a bit of each.
 ///
 /// ```
-/// use lanebloom::{ConcurrentBloom, FilterBank};
+/// use lanebloom::bank::FilterBank;
+/// use lanebloom::ConcurrentBloom;
 ///
 /// let filters = ConcurrentBloom::builder().expected_keys(1000).seed(7);
 /// let mut bank = FilterBank::new(65, &filters)?;
@@ -425,7 +430,7 @@ impl<R: Rows, S> Bank<R, S> {
 /// Banks are equal if their layouts, hashers, numbers of columns, columns in use and bits are.
 ///
 /// ```
-/// use lanebloom::FilterBank;
+/// use lanebloom::bank::FilterBank;
 ///
 /// let a = FilterBank::with_capacity(64, 1000, 0.1)?;
 /// let b = FilterBank::with_capacity(64, 1000, 0.1)?;
@@ -465,7 +470,8 @@ impl<R: Rows, S> fmt::Debug for Bank<R, S> {
 /// fit. The bank is unchanged.
 ///
 /// ```
-/// use lanebloom::{ConcurrentBloom, FilterBank};
+/// use lanebloom::bank::FilterBank;
+/// use lanebloom::ConcurrentBloom;
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(10);
 /// let bank = FilterBank::new(64, &builder)?;

@@ -1,12 +1,11 @@
 //! An exact set of integers below a bound, as one bit each, shared by many threads without locks.
+//! For programs that need a bitmap of phone numbers, Java's `BitSet` with many writers, or an
+//! allocator of numbers: [`insert`](ConcurrentBitmap::insert) claims one number, and
+//! [`claim_free`](ConcurrentBitmap::claim_free) claims the first free one.
 //!
 //! [`ConcurrentBitmap`] is the set. [`BitmapView`] reads a snapshot's bytes in place. Both are a
 //! [`Bitmap`], which has the methods that read. A bitmap hashes nothing, has no false positives,
 //! and removes what it holds, so it is not a [`Filter`](crate::Filter).
-//!
-//! Use it as a bitmap of phone numbers, as Java's `BitSet` with many writers, or as an allocator of
-//! numbers: [`insert`](ConcurrentBitmap::insert) claims one number, and
-//! [`claim_free`](ConcurrentBitmap::claim_free) claims the first free one.
 //!
 //! # When not to use it
 //!
@@ -73,7 +72,7 @@ use core::fmt;
 ///     set.iter().filter(|position| position % 2 == 0).count()
 /// }
 ///
-/// let set = lanebloom::ConcurrentBitmap::new(100)?;
+/// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
 /// set.insert_batch(&[2, 3, 98])?;
 /// let bytes = set.snapshot().to_vec();
 /// assert_eq!(evens(&set), 2);
@@ -91,7 +90,7 @@ pub struct Bitmap<B> {
 ///
 /// ```
 /// // Seats 0 to 9999, sold by four threads.
-/// let sold = lanebloom::ConcurrentBitmap::new(10_000)?;
+/// let sold = lanebloom::bitmap::ConcurrentBitmap::new(10_000)?;
 /// let sell = || (0..10_000).filter(|&seat| sold.insert(seat) == Ok(true)).count();
 /// let sales: usize = std::thread::scope(|scope| {
 ///     let sellers: Vec<_> = (0..4).map(|_| scope.spawn(sell)).collect();
@@ -121,7 +120,7 @@ impl ConcurrentBitmap {
     /// # Examples
     ///
     /// ```
-    /// let phones = lanebloom::ConcurrentBitmap::new(1_000_000_000)?;
+    /// let phones = lanebloom::bitmap::ConcurrentBitmap::new(1_000_000_000)?;
     /// assert_eq!(phones.memory_bytes(), 125_000_000); // 120 MiB
     /// phones.insert(999_999_999)?;
     /// assert!(phones.contains(999_999_999) && !phones.contains(0));
@@ -146,7 +145,7 @@ impl ConcurrentBitmap {
     /// # Examples
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(100)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
     /// assert_eq!((set.insert(7), set.insert(7)), (Ok(true), Ok(false)));
     /// assert!(set.insert(100).is_err());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -162,7 +161,7 @@ impl ConcurrentBitmap {
     /// Orders memory as [`insert`](Self::insert).
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(100)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
     /// set.insert(7)?;
     /// assert!(set.remove(7) && !set.remove(7) && !set.contains(7));
     /// assert!(!set.remove(100));
@@ -178,7 +177,7 @@ impl ConcurrentBitmap {
     /// meanwhile. Fails if the allocation fails.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(100)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
     /// set.insert(7)?;
     /// let copy = set.try_clone()?;
     /// set.remove(7);
@@ -202,7 +201,7 @@ impl ConcurrentBitmap {
 /// Bitmaps are equal if their bounds and their positions are.
 ///
 /// ```
-/// use lanebloom::ConcurrentBitmap;
+/// use lanebloom::bitmap::ConcurrentBitmap;
 ///
 /// let (a, b) = (ConcurrentBitmap::new(100)?, ConcurrentBitmap::new(100)?);
 /// a.insert(7)?;
@@ -233,7 +232,7 @@ impl<B: Storage> fmt::Debug for Bitmap<B> {
 /// nothing was inserted.
 ///
 /// ```
-/// let set = lanebloom::ConcurrentBitmap::new(100)?;
+/// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
 /// let error = set.insert_batch(&[1, 2, 117]).unwrap_err();
 /// assert_eq!(error.position(), 117);
 /// assert_eq!(error.to_string(), "position 117 is not below the bound of 100");
@@ -251,7 +250,7 @@ impl OutOfBoundsError {
     /// last position.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(100)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
     /// assert_eq!(set.insert_range(50..=120).unwrap_err().position(), 120);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

@@ -13,7 +13,7 @@
 //!
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters
 //! that can delete have the first three rows and the last.
-//! [`ConcurrentBitmap`](crate::ConcurrentBitmap) has these rows and a
+//! [`ConcurrentBitmap`](crate::bitmap::ConcurrentBitmap) has these rows and a
 //! [view](crate::bitmap::BitmapView).
 //!
 //! Other threads may use the filter meanwhile: a snapshot holds at least every key that was

@@ -30,8 +30,7 @@ pub use crate::kernel::{Isa, Vectorized, instruction_sets, plan::tuning_name};
 /// For `lanebloom-formats`: a newer function of the standard library.
 pub use crate::words::arrays::as_chunks;
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
-/// `lanebloom-redis`, after [`ConcurrentBitmap::is_present`](crate::ConcurrentBitmap::is_present):
-/// `acquire_if`.)
+/// `lanebloom-redis`, after `is_present` of a bitmap: `acquire_if`.)
 pub use crate::words::bits::{Bits, Hint, acquire_if};
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
 pub use crate::words::memory::Words;

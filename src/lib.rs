@@ -8,9 +8,8 @@
 //!
 //! # When not to use it
 //!
-//! - The set must be exact, or listed, or counted exactly: use a hash set, or a
-//!   [`ConcurrentBitmap`] for integers below a bound. For some ten thousand keys a hash set is
-//!   small enough anyway.
+//! - The set must be exact, or listed, or counted exactly: use a hash set, or a [`bitmap`] for
+//!   integers below a bound. For some ten thousand keys a hash set is small enough anyway.
 //! - Only one thread uses the filter, and memory is scarce: one line per key costs 13% more memory
 //!   than a textbook Bloom filter at a rate of 1%, 16% at 0.1% and 23% at 1e-4. Two [lines per
 //!   key](bloom::Builder::lines_per_key), the default from 1e-5 down, cost 11% at 1e-5 and 16% at
@@ -55,8 +54,7 @@
 //!
 //! All but [`StaticFilter`] have `insert` and `contains`, batches (`insert_batch`,
 //! `contains_batch`), and [`statistics`](Filter::statistics) such as their fill. They are made by
-//! `with_capacity` or `builder`, a bitmap by [`new`](ConcurrentBitmap::new). [`Filter`] documents
-//! what filters share.
+//! `with_capacity` or `builder`. [`Filter`] documents what filters share.
 //!
 //! | your keys | filter | a lookup reads | bits per key at 1% | not if |
 //! |---|---|---|---|---|
@@ -68,7 +66,6 @@
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 28 | a present key must never be missed |
 //! | let through once per minute or so | [`WindowedBloom`] with [`renew(false)`](windowed::Builder::renew) | the same | 23 | several requests per minute are allowed: a rate limiter counts, and no filter does |
 //! | all there before the first lookup | [`StaticFilter`] | three cache lines at once | 7.9; 18.1 at 0.0015% | keys come later: there is no insert, and a new key takes a new build |
-//! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | one bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
 //! At rates between 9e-4 and 2e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at
 //! 3e-6 by a quarter ([bits per key by rate](crate::docs::cost#memory)).
@@ -79,7 +76,8 @@
 //! |---|---|
 //! | Look keys up by hashes that you have, or compute once for several filters | [`Hashed`] in place of a key, `Hashed::slice(&hashes)` in place of a batch |
 //! | Read the answers of a batch as flags, bits, or positions of absent keys | the argument `out`: [`Answers`] lists its types |
-//! | Ask a thousand filters with one key at once: which files, tenants or days may have it? Not for a few filters, or for filters that are mostly asked alone | [`FilterBank`], see [`bank`] |
+//! | Ask a thousand filters with one key at once: which files, tenants or days may have it? | the module [`bank`] |
+//! | Keep integers below a bound exactly, one bit for each | the module [`bitmap`] |
 //! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
 //! | Save and load a filter | [`snapshot`](Filter::snapshot): bytes, a stream, a file; [`from_bytes`](Filter::from_bytes), [`read_from`](Filter::read_from); `serde`: see [`codec`] |
 //! | Read a filter of any type, chosen by the bytes or by an option | [`AnyFilter`], [`hash::AnyHasher`] |
@@ -236,10 +234,6 @@ mod words;
 
 pub use answers::{Absent, Answers, Bitmap};
 pub use any::AnyFilter;
-#[doc(inline)]
-pub use bank::FilterBank;
-#[doc(inline)]
-pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
 #[doc(hidden)]
 pub use filter::parts::slots::Bucketed;

@@ -29,10 +29,10 @@
 mod seqan;
 
 use clap::Parser;
-use lanebloom::bank::columns;
+use lanebloom::bank::{FilterBank, columns};
 use lanebloom::codec::{Content, SnapshotHeader};
 use lanebloom::internal::Hint;
-use lanebloom::{Bitmap, BloomView, ConcurrentBloom, FilterBank, Hashed};
+use lanebloom::{Bitmap, BloomView, ConcurrentBloom, Hashed};
 use lanebloom_benches::{BenchArgs, machine, median, number, time};
 use std::fmt::Write as _;
 use std::hint::black_box;

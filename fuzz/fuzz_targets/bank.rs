@@ -5,8 +5,8 @@
 
 #![no_main]
 
-use lanebloom::bank::{BankView, columns};
-use lanebloom::{ConcurrentBloom, FilterBank};
+use lanebloom::bank::{BankView, FilterBank, columns};
+use lanebloom::ConcurrentBloom;
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
 

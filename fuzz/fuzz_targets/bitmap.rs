@@ -5,8 +5,7 @@
 
 #![no_main]
 
-use lanebloom::ConcurrentBitmap;
-use lanebloom::bitmap::BitmapView;
+use lanebloom::bitmap::{BitmapView, ConcurrentBitmap};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
 use twox_hash::XxHash3_64;

@@ -1,7 +1,7 @@
 //! The exact bitmap: claims, publication, operations of whole sets.
 
 use super::*;
-use lanebloom::ConcurrentBitmap;
+use lanebloom::bitmap::ConcurrentBitmap;
 
 /// One line. 3 and 5 are in one word, 3 and 70 are not.
 fn set() -> Arc<ConcurrentBitmap> {

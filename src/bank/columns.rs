@@ -40,7 +40,7 @@ impl FilterBank {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::FilterBank;
+    /// use lanebloom::bank::FilterBank;
     ///
     /// let bank = FilterBank::with_capacity(1000, 10_000, 0.1)?;
     /// assert_eq!((bank.columns(), bank.expected_keys()), (1024, 10_000));
@@ -78,7 +78,8 @@ impl<S: Clone> FilterBank<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, FastHash, FilterBank};
+    /// use lanebloom::bank::FilterBank;
+    /// use lanebloom::{ConcurrentBloom, FastHash};
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let builder = builder.false_positive_rate(1e-3).hasher(FastHash::default());
@@ -117,7 +118,7 @@ impl<S> FilterBank<S> {
     ///
     /// ```
     /// // A column for each day.
-    /// let days = lanebloom::FilterBank::with_capacity(366, 10_000, 0.1)?;
+    /// let days = lanebloom::bank::FilterBank::with_capacity(366, 10_000, 0.1)?;
     /// assert_eq!(days.insert(31, "203.0.113.7"), Ok(true));
     /// assert_eq!(days.insert(31, "203.0.113.7"), Ok(false));
     /// days.insert(59, "203.0.113.7")?;
@@ -137,7 +138,7 @@ impl<S> FilterBank<S> {
     /// changed it. Fails as [`insert`](Self::insert); then no key was inserted.
     ///
     /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.01)?;
+    /// let bank = lanebloom::bank::FilterBank::with_capacity(64, 1000, 0.01)?;
     /// assert_eq!(bank.insert_batch(7, &["a", "b", "a"]), Ok(2));
     /// assert!(bank.which("a").eq([7]) && bank.which("b").eq([7]));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -204,7 +205,8 @@ impl<S: FilterHasher> FilterBank<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    /// use lanebloom::bank::FilterBank;
+    /// use lanebloom::ConcurrentBloom;
     ///
     /// let files = [["a", "b"], ["b", "c"], ["c", "d"]];
     /// let filters = files.map(|keys| ConcurrentBloom::from_keys(keys, 1e-4).unwrap());
@@ -249,7 +251,8 @@ impl<S: FilterHasher> FilterBank<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    /// use lanebloom::bank::FilterBank;
+    /// use lanebloom::ConcurrentBloom;
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let bank = FilterBank::new(64, &builder)?;
@@ -291,7 +294,8 @@ impl<S: FilterHasher> FilterBank<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    /// use lanebloom::bank::FilterBank;
+    /// use lanebloom::ConcurrentBloom;
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let mut bank = FilterBank::new(64, &builder)?;
@@ -428,7 +432,7 @@ impl<S> FilterBank<S> {
     /// # Examples
     ///
     /// ```
-    /// let mut bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// let mut bank = lanebloom::bank::FilterBank::with_capacity(64, 1000, 0.1)?;
     /// bank.insert(7, "a")?;
     /// bank.insert(8, "a")?;
     /// bank.clear(7)?;
@@ -456,7 +460,7 @@ impl<R: Rows, S: Clone> Bank<R, S> {
     /// # Examples
     ///
     /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// let bank = lanebloom::bank::FilterBank::with_capacity(64, 1000, 0.1)?;
     /// bank.insert(7, "a")?;
     /// let filter = bank.to_filter(7)?;
     /// assert!(filter.contains("a") && filter.insert("b"));

@@ -29,7 +29,7 @@ impl<S: FilterHasher> FilterBank<S> {
     /// [`memory_bytes`](Self::memory_bytes) and a bit for each column.
     ///
     /// ```
-    /// use lanebloom::FilterBank;
+    /// use lanebloom::bank::FilterBank;
     ///
     /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
     /// bank.insert(7, "a")?;
@@ -46,7 +46,8 @@ impl<S: FilterHasher> FilterBank<S> {
     /// [`Filter::from_bytes_with`](crate::Filter::from_bytes_with) of a bank.
     ///
     /// ```
-    /// use lanebloom::{FilterBank, Murmur3};
+    /// use lanebloom::bank::FilterBank;
+    /// use lanebloom::Murmur3;
     ///
     /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
     /// let bytes = bank.snapshot().to_vec();
@@ -62,7 +63,8 @@ impl<S: FilterHasher> FilterBank<S> {
     /// [`Filter::read_from_with`](crate::Filter::read_from_with) of a bank.
     ///
     /// ```
-    /// use lanebloom::{FilterBank, SipHash13};
+    /// use lanebloom::bank::FilterBank;
+    /// use lanebloom::SipHash13;
     ///
     /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
     /// let stream = bank.snapshot().to_vec();
@@ -84,7 +86,7 @@ impl FilterBank {
     /// [`Filter::from_bytes`](crate::Filter::from_bytes) of a bank.
     ///
     /// ```
-    /// use lanebloom::FilterBank;
+    /// use lanebloom::bank::FilterBank;
     ///
     /// let bytes = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
     /// assert_eq!(FilterBank::from_bytes(&bytes)?.0.columns(), 64);
@@ -99,7 +101,7 @@ impl FilterBank {
     /// [`Filter::read_from`](crate::Filter::read_from) of a bank.
     ///
     /// ```
-    /// use lanebloom::FilterBank;
+    /// use lanebloom::bank::FilterBank;
     ///
     /// let stream = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
     /// let read = |most| FilterBank::read_from(&stream[..], most);
@@ -187,7 +189,7 @@ impl<S: FilterHasher> Loaded for FilterBank<S> {
 /// ```
 /// use lanebloom::bank::BankView;
 ///
-/// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+/// let bank = lanebloom::bank::FilterBank::with_capacity(64, 1000, 0.1)?;
 /// bank.insert(7, "a")?;
 /// let bytes = bank.snapshot().to_vec();
 /// let (view, _) = BankView::from_bytes(&bytes)?;
@@ -231,13 +233,13 @@ viewed! {
     BankView = "lanebloom::bank::BankView",
     finds: "view.which(\"a\").eq([7])",
     bytes: [
-        "let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;",
+        "let bank = lanebloom::bank::FilterBank::with_capacity(64, 1000, 0.1)?;",
         "bank.insert(7, \"a\")?;",
         "let bytes = bank.snapshot().to_vec();"
     ],
     bytes_with: [
         "let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);",
-        "let bank = lanebloom::FilterBank::new(64, &builder.hasher(hasher))?;",
+        "let bank = lanebloom::bank::FilterBank::new(64, &builder.hasher(hasher))?;",
         "bank.insert(7, \"a\")?;",
         "let bytes = bank.snapshot().to_vec();"
     ]
@@ -274,8 +276,7 @@ impl<'a, S> Viewed<'a> for BankView<'a, S> {
 /// checksum of the snapshot covers all bytes, so it cannot be checked.
 ///
 /// ```
-/// use lanebloom::FilterBank;
-/// use lanebloom::bank::{BankHeader, columns};
+/// use lanebloom::bank::{BankHeader, FilterBank, columns};
 /// use lanebloom::codec::SnapshotHeader;
 ///
 /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
@@ -314,7 +315,8 @@ impl<S: FilterHasher> BankHeader<S> {
     /// the bank. Fails as [`from_bytes`](BankHeader::from_bytes), and if the hasher differs.
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13, bank::BankHeader};
+    /// use lanebloom::bank::FilterBank;
+    /// use lanebloom::{ConcurrentBloom, SipHash13, bank::BankHeader};
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let bank = FilterBank::new(64, &builder.hasher(SipHash13::random()))?;
@@ -372,7 +374,7 @@ impl<S> BankHeader<S> {
     /// [`BankHeader`] has one.
     ///
     /// ```
-    /// # use lanebloom::{FilterBank, bank::BankHeader};
+    /// # use lanebloom::bank::{BankHeader, FilterBank};
     /// let bytes = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
     /// let header = BankHeader::from_bytes(&bytes)?;
     /// let error = header.which_into("a", &[[0; 100]], &mut [0]).unwrap_err();

@@ -30,7 +30,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// outlive what `K` borrows: if that must go first, take `which(&Hashed(bank.hash(key)))`.
     ///
     /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
     /// for column in [3, 70] {
     ///     bank.insert(column, "a")?;
     /// }
@@ -56,7 +56,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// # Examples
     ///
     /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
     /// bank.insert(70, "a")?;
     /// let mut found = [u64::MAX; 2];
     /// assert!(bank.which_into("a", &mut found));
@@ -81,7 +81,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// ```
     /// use lanebloom::bank::columns;
     ///
-    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
     /// bank.insert_batch(3, &["a", "b"])?;
     /// bank.insert_batch(70, &["b"])?;
     /// let mut pairs = Vec::new();
@@ -98,7 +98,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// Whether any column may hold `key`. It looks at 1,024 columns at a time, and stops at a hit.
     ///
     /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
     /// bank.insert(70, "a")?;
     /// assert!(bank.any("a") && !bank.any("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -114,7 +114,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// The number of columns that may hold `key`.
     ///
     /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
     /// bank.insert(3, "a")?;
     /// bank.insert(70, "a")?;
     /// assert_eq!((bank.count("a"), bank.count("b")), (2, 0));
@@ -135,7 +135,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// Whether one column may hold `key`; false for a column that does not exist.
     ///
     /// ```
-    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
     /// bank.insert(70, "a")?;
     /// assert!(bank.contains(70, "a") && !bank.contains(71, "a"));
     /// assert!(!bank.contains(70, "b") && !bank.contains(1000, "a"));

@@ -23,7 +23,7 @@ impl<B: Storage> Bitmap<B> {
     /// # Examples
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert_batch(&[17, 600])?;
     /// let mut found = [false; 4];
     /// set.contains_batch(&[600, 5, 17, 1 << 50], &mut found);
@@ -97,7 +97,7 @@ impl ConcurrentBitmap {
     /// position counts once. Fails if a position is not below the bound. Then none is inserted.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// assert_eq!(set.insert_batch(&[17, 600, 17]), Ok(2));
     /// assert!(set.insert_batch(&[18, 1000]).is_err());
     /// assert!(set.iter().eq([17, 600]));
@@ -119,7 +119,7 @@ impl ConcurrentBitmap {
     /// # Examples
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert(5)?;
     /// let mut claimed = [false; 3];
     /// assert_eq!(set.insert_batch_into(&[17, 5, 17], &mut claimed), Ok(1));
@@ -145,7 +145,7 @@ impl ConcurrentBitmap {
     /// bit is set for a position that is not below the bound. Then none is inserted.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(200)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(200)?;
     /// set.insert(64)?;
     /// assert_eq!(set.insert_words(1, &[0b101, 1]), Ok(2));
     /// assert!(set.iter().eq([64, 66, 128]));
@@ -165,7 +165,7 @@ impl ConcurrentBitmap {
     /// [`remove`](Self::remove) of every position; returns how many were present.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert_batch(&[17, 600, 601])?;
     /// assert_eq!(set.remove_batch(&[601, 17, 17, 5, 2000]), 2);
     /// assert!(set.iter().eq([600]));

@@ -19,7 +19,7 @@ impl ConcurrentBitmap {
     /// such as `7..`, ends at the bound.)
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert(150)?;
     /// assert_eq!(set.insert_range(100..200), Ok(99));
     /// assert_eq!(set.insert_range(990..), Ok(10));
@@ -39,7 +39,7 @@ impl ConcurrentBitmap {
     /// the set beside other threads.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert_range(100..200)?;
     /// assert_eq!(set.remove_range(150..2000), 50);
     /// assert_eq!((set.len(), set.remove_range(..), set.len()), (50, 50, 0));
@@ -60,7 +60,7 @@ impl ConcurrentBitmap {
     /// claim orders memory as an [`insert`](Self::insert) that returns `true`.
     ///
     /// ```
-    /// let ids = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let ids = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// assert_eq!((ids.claim_free(..), ids.claim_free(..)), (Some(0), Some(1)));
     /// ids.remove(0);
     /// assert_eq!((ids.claim_free(1..), ids.claim_free(1..)), (Some(2), Some(3)));
@@ -100,7 +100,7 @@ impl ConcurrentBitmap {
 /// # Examples
 ///
 /// ```
-/// use lanebloom::ConcurrentBitmap;
+/// use lanebloom::bitmap::ConcurrentBitmap;
 ///
 /// let (a, b) = (ConcurrentBitmap::new(1000)?, ConcurrentBitmap::new(1000)?);
 /// a.insert_range(0..10)?;

@@ -36,7 +36,7 @@ pub(super) fn ends(range: impl RangeBounds<u64>, bound: u64) -> Option<(u64, u64
 /// that exceeds the bound ends there.
 ///
 /// ```
-/// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+/// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
 /// assert_eq!((set.bound(), set.memory_bytes()), (1000, 128));
 /// assert!(set.is_empty());
 /// set.insert_batch(&[1, 64, 999])?;
@@ -77,7 +77,7 @@ impl<B: Storage> Bitmap<B> {
     /// bits beyond the bound are 0.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(200)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(200)?;
     /// set.insert_batch(&[64, 66, 128])?;
     /// let mut words = [u64::MAX; 100];
     /// set.read_words(1, &mut words);
@@ -123,7 +123,7 @@ impl<B: Storage> Bitmap<B> {
     /// that exceeds the bound. This stops at the first absent one.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert_range(100..1000)?;
     /// assert!(set.contains_range(100..200) && set.contains_range(100..));
     /// assert!(!set.contains_range(99..200) && !set.contains_range(100..=1000));
@@ -143,7 +143,7 @@ impl<B: Storage> Bitmap<B> {
     /// The first position at or after `from` that is present.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert_batch(&[17, 600])?;
     /// let present = [0, 17, 18, 601].map(|from| set.first_present(from));
     /// assert_eq!(present, [Some(17), Some(17), Some(600), None]);
@@ -161,7 +161,7 @@ impl<B: Storage> Bitmap<B> {
     /// [`claim_free`](super::ConcurrentBitmap::claim_free) finds and inserts it at once.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert_range(10..1000)?;
     /// let free = [0, 9, 10].map(|from| set.first_free(from));
     /// assert_eq!(free, [Some(0), Some(9), None]);
@@ -181,7 +181,7 @@ impl<B: Storage> Bitmap<B> {
     /// The positions in ascending order. The iterator reads 64 at a time, when it reaches them.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert_batch(&[600, 17, 18])?;
     /// assert!(set.iter().eq([17, 18, 600]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -193,7 +193,7 @@ impl<B: Storage> Bitmap<B> {
     /// The positions in a range, in ascending order.
     ///
     /// ```
-    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
     /// set.insert_batch(&[17, 18, 600])?;
     /// assert!(set.range(18..=600).eq([18, 600]));
     /// assert!(set.range(601..).next().is_none());
@@ -224,7 +224,7 @@ impl<B: Storage> Bitmap<B> {
 /// [`range`](Bitmap::range).
 ///
 /// ```
-/// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+/// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
 /// set.insert_range(100..200)?;
 /// let mut positions = set.iter();
 /// assert_eq!((positions.next(), positions.nth(10)), (Some(100), Some(111)));

@@ -70,7 +70,7 @@ impl<B: Storage> Bitmap<B> {
     /// The content, to be written as bytes: to a vector, a writer, a file.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBitmap;
+    /// use lanebloom::bitmap::ConcurrentBitmap;
     ///
     /// let set = ConcurrentBitmap::new(1000)?;
     /// set.insert(17)?;
@@ -105,7 +105,7 @@ impl ConcurrentBitmap {
     /// format, or if the allocation fails. Allocates only if all bytes of the set are there.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBitmap;
+    /// use lanebloom::bitmap::ConcurrentBitmap;
     ///
     /// let set = ConcurrentBitmap::new(1000)?;
     /// set.insert(17)?;
@@ -129,7 +129,7 @@ impl ConcurrentBitmap {
     /// more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
     ///
     /// ```
-    /// use lanebloom::ConcurrentBitmap;
+    /// use lanebloom::bitmap::ConcurrentBitmap;
     ///
     /// let set = ConcurrentBitmap::new(1000)?;
     /// set.insert(17)?;
@@ -165,7 +165,7 @@ impl ConcurrentBitmap {
 /// bytes returns wrong results, but safely. The bytes may begin anywhere.
 ///
 /// ```
-/// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+/// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
 /// set.insert_batch(&[17, 600])?;
 /// let bytes = set.snapshot().to_vec();
 /// let (view, _) = lanebloom::bitmap::BitmapView::from_bytes(&bytes)?;
@@ -200,7 +200,7 @@ viewed! {
     BitmapView = "lanebloom::bitmap::BitmapView",
     finds: "view == set",
     bytes: [
-        "let set = lanebloom::ConcurrentBitmap::new(1000)?;",
+        "let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;",
         "set.insert(17)?;",
         "let bytes = set.snapshot().to_vec();"
     ]
@@ -237,7 +237,7 @@ mod serde {
     /// Writes the snapshot's bytes, in Base64 if the format is text.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBitmap;
+    /// use lanebloom::bitmap::ConcurrentBitmap;
     ///
     /// let set = ConcurrentBitmap::new(1000)?;
     /// set.insert(17)?;

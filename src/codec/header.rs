@@ -66,9 +66,9 @@ pub enum Kind {
     DLeft = 8,
     /// A [`StaticFilter`](crate::StaticFilter).
     Static = 9,
-    /// A [`ConcurrentBitmap`](crate::ConcurrentBitmap).
+    /// A [`ConcurrentBitmap`](crate::bitmap::ConcurrentBitmap).
     Bitmap = 16,
-    /// A [`FilterBank`](crate::FilterBank).
+    /// A [`FilterBank`](crate::bank::FilterBank).
     Bank = 17,
     /// A delta, which [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) reads.
     Delta = 129,
@@ -165,8 +165,7 @@ pub(crate) fn murmur3(hashing: Hashing) -> Decoded<Murmur3> {
     })(hashing)
 }
 
-/// The fields of a snapshot of blocks: of a [`ConcurrentBloom`](crate::ConcurrentBloom), a
-/// [`CountingBloom`](crate::CountingBloom), or a [`FilterBank`](crate::FilterBank) of such filters.
+/// The fields of a snapshot of blocks: of a `ConcurrentBloom`, a `CountingBloom`, or a bank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BlocksHeader {
     pub(crate) layout: Layout,

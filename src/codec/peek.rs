@@ -19,8 +19,8 @@ use alloc::vec::Vec;
 /// program cannot read.
 ///
 /// ```
-/// use lanebloom::ConcurrentBloom;
 /// use lanebloom::codec::{Content, Kind, SnapshotHeader};
+/// use lanebloom::ConcurrentBloom;
 ///
 /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(7).build()?;
 /// let file = filter.snapshot().to_vec();
@@ -39,8 +39,7 @@ use alloc::vec::Vec;
 pub struct SnapshotHeader {
     /// The type whose `from_bytes` reads the snapshot.
     pub kind: Kind,
-    /// The hasher of the keys. `None` for a [`ConcurrentBitmap`](crate::ConcurrentBitmap), which
-    /// hashes nothing.
+    /// The hasher of the keys. `None` for a [bitmap](crate::bitmap), which hashes nothing.
     pub hasher: Option<Identity>,
     /// The hash of a fixed key. By it, reading recognizes the hasher. 0 without a hasher.
     pub fingerprint: u64,
@@ -63,7 +62,7 @@ pub struct SnapshotHeader {
 /// ```
 /// use lanebloom::codec::{Content, SnapshotHeader};
 ///
-/// let bank = lanebloom::FilterBank::with_capacity(100, 1000, 0.1)?;
+/// let bank = lanebloom::bank::FilterBank::with_capacity(100, 1000, 0.1)?;
 /// let content = SnapshotHeader::peek(&bank.snapshot().to_vec())?.content;
 /// assert!(matches!(content, Content::Blocks { columns: Some(128), .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -73,7 +72,7 @@ pub struct SnapshotHeader {
 pub enum Content {
     /// The blocks of a [`ConcurrentBloom`](crate::ConcurrentBloom), of a
     /// [`CountingBloom`](crate::CountingBloom) or of each filter of a
-    /// [`FilterBank`](crate::FilterBank), or changes of them.
+    /// [`FilterBank`](crate::bank::FilterBank), or changes of them.
     #[non_exhaustive]
     Blocks {
         /// The words in which a key's bits lie, in all of its lines.
@@ -127,7 +126,7 @@ pub enum Content {
     },
     /// The snapshots of two filters: of the keys added, and of those removed.
     Pair,
-    /// The bits of a [`ConcurrentBitmap`](crate::ConcurrentBitmap).
+    /// The bits of a [`ConcurrentBitmap`](crate::bitmap::ConcurrentBitmap).
     #[non_exhaustive]
     Bits {
         /// The bound: all positions are below it.

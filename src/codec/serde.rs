@@ -15,9 +15,8 @@ use serde::{Deserializer, Serializer};
 /// The largest allocation that a sequence's announced length causes, in bytes.
 const BELIEVED: usize = 64 << 10;
 
-/// A filter that [`Limited`] deserializes: all filters of this crate, the
-/// [`ConcurrentBitmap`](crate::ConcurrentBitmap), and the `GuavaBloom` of `lanebloom-formats`.
-/// Only the crates of this workspace implement it.
+/// A filter that [`Limited`] deserializes: all filters of this crate, its [bitmap](crate::bitmap),
+/// and the `GuavaBloom` of `lanebloom-formats`. Only the crates of this workspace implement it.
 ///
 /// ```
 /// use lanebloom::codec::{FromSnapshot, Limited};
@@ -103,8 +102,7 @@ pub struct Limited<F: FromSnapshot> {
 
 impl<F: FromSnapshot> Limited<F> {
     /// Reads a filter that takes at most `max_bytes` and has this hasher (`()` for a
-    /// [`ConcurrentBitmap`](crate::ConcurrentBitmap), which has none). [`FromSnapshot`] has an
-    /// example.
+    /// [bitmap](crate::bitmap), which has none). [`FromSnapshot`] has an example.
     pub fn new(max_bytes: usize, hasher: F::Hasher) -> Self {
         Self {
             max_bytes,

@@ -1,8 +1,8 @@
 //! Snapshots of a `FilterBank`: the bytes, and every form of reading and writing them.
 
-use lanebloom::bank::{BankHeader, BankView, columns};
+use lanebloom::ConcurrentBloom;
+use lanebloom::bank::{BankHeader, BankView, FilterBank, columns};
 use lanebloom::codec::{self, Content, Kind, SnapshotHeader};
-use lanebloom::{ConcurrentBloom, FilterBank};
 use lanebloom_tests::{Full, Pieces, number};
 
 const GOLDEN: &[u8] = include_bytes!("../data/snapshot_v1_bank.bin");

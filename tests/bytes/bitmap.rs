@@ -1,7 +1,7 @@
 //! Snapshots of a `ConcurrentBitmap`: the bytes, and every form of reading and writing them.
 
-use lanebloom::bitmap::BitmapView;
-use lanebloom::{ConcurrentBitmap, ConcurrentBloom};
+use lanebloom::ConcurrentBloom;
+use lanebloom::bitmap::{BitmapView, ConcurrentBitmap};
 use lanebloom_tests::{Full, Pieces};
 
 const GOLDEN: &[u8] = include_bytes!("../data/snapshot_v1_bitmap.bin");

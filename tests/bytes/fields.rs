@@ -5,8 +5,8 @@
 //! messages.
 
 use crate::counting::{BYTES, LIMIT};
-use lanebloom::bank::{BankView, Rows};
-use lanebloom::bitmap::BitmapView;
+use lanebloom::bank::{BankView, FilterBank, Rows};
+use lanebloom::bitmap::{BitmapView, ConcurrentBitmap};
 use lanebloom::codec::SnapshotHeader;
 use lanebloom::internal::traits::{Encode, Insert};
 use lanebloom::*;

@@ -2,10 +2,12 @@
 //! of every type.
 
 use crate::contract::read;
+use lanebloom::bank::FilterBank;
+use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::internal::traits::{Encode, Engine, Insert, Remove};
 use lanebloom::{
-    ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, FilterBank, Hashed,
-    ScalableBloom, StaticFilter, TombstoneBloom, WindowedBloom,
+    ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed, ScalableBloom, StaticFilter,
+    TombstoneBloom, WindowedBloom,
 };
 use lanebloom_tests::{Time, number};
 use std::time::Duration;

@@ -1,10 +1,11 @@
 //! The summary of a header, and the check of all checksums without a filter: right for every kind,
 //! and an error for bytes that end early, were corrupted, or were made to do harm.
 
+use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::codec::{Content, Identity, Kind, SnapshotHeader, verify};
 use lanebloom::{
-    ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13,
-    StaticFilter, TombstoneBloom, WindowedBloom,
+    ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, StaticFilter, TombstoneBloom,
+    WindowedBloom,
 };
 use lanebloom_tests::{Time, with_field};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! A bank of filters: each column is the `ConcurrentBloom` of its keys, bit for bit.
 
-use lanebloom::bank::{BankView, columns};
+use lanebloom::bank::{BankView, FilterBank, columns};
 use lanebloom::internal::instruction_sets;
-use lanebloom::{ConcurrentBloom, FilterBank, Hashed};
+use lanebloom::{ConcurrentBloom, Hashed};
 use lanebloom_tests::number;
 use std::sync::Barrier;
 use std::thread;

@@ -1,6 +1,7 @@
 //! `ConcurrentBitmap` beside a `BTreeSet`, and with real threads.
 
-use lanebloom::{Bitmap, ConcurrentBitmap};
+use lanebloom::Bitmap;
+use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom_tests::{STRESS_KEYS, number, together};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

@@ -3,10 +3,11 @@
 //! (`docs/HASHES.md`, "Divided keys", has a table.)
 
 use super::rated;
+use lanebloom::bank::FilterBank;
 use lanebloom::internal::traits::{Engine, Insert, Planned};
 use lanebloom::{
-    Builder, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, FilterBank, Hashed, Prehashed,
-    ScalableBloom, TombstoneBloom, WindowedBloom,
+    Builder, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed, Prehashed, ScalableBloom,
+    TombstoneBloom, WindowedBloom,
 };
 use lanebloom_tests::number;
 

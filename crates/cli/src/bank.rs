@@ -3,10 +3,10 @@
 
 use crate::keys::Keyed;
 use anyhow::{Context, Result, bail};
-use lanebloom::bank::columns;
+use lanebloom::Hashed;
+use lanebloom::bank::{FilterBank, columns};
 use lanebloom::codec::SnapshotHeader;
 use lanebloom::hash::AnyHasher;
-use lanebloom::{FilterBank, Hashed};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, Read, Write};

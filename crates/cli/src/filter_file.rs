@@ -125,7 +125,11 @@ impl Content {
                 };
                 (filters, filter.memory_bytes(), filter.statistics())
             }
-            Self::Bitmap(bitmap) => (1, bitmap.memory_bytes(), Statistics::new(0.0, bitmap.len() as usize, 0.0)),
+            Self::Bitmap(bitmap) => (
+                1,
+                bitmap.memory_bytes(),
+                Statistics::new(0.0, bitmap.len() as usize, 0.0),
+            ),
             Self::Guava(filter) => (1, filter.memory_bytes(), filter.statistics()),
             Self::Redis(Dump { filter, .. }) => (filter.info().filters, filter.memory_bytes(), filter.statistics()),
             Self::Unreadable(_) | Self::Bank(_) => unreachable!("{REFUSED}"),

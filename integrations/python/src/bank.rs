@@ -28,7 +28,7 @@ const LEAST: usize = 1 << 12;
 /// Hashes that are looked up or inserted before another thread may have the bank alone.
 const CHUNK: usize = 1 << 10;
 
-type Bank = lanebloom::FilterBank<AnyHasher>;
+type Bank = lanebloom::bank::FilterBank<AnyHasher>;
 
 /// Many Bloom filters of one size, asked with one key at once: which of them may have it?
 ///

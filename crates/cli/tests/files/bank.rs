@@ -2,7 +2,8 @@
 //! not banks.
 
 use super::{Shell, Value, count_lines, lines, stderr};
-use lanebloom::{ConcurrentBloom, FilterBank, ScalableBloom};
+use lanebloom::bank::FilterBank;
+use lanebloom::{ConcurrentBloom, ScalableBloom};
 use std::io::Write;
 
 /// A bank of the files a, b and c, at a rate that makes a wrong answer unlikely.

@@ -1,8 +1,9 @@
 //! `merge` and `convert`.
 
 use super::{Shell, Value, lines, stderr};
+use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::hash::SipHash13;
-use lanebloom::{ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom};
+use lanebloom::{ConcurrentBloom, CuckooFilter, ScalableBloom};
 use lanebloom_formats::GuavaBloom;
 use serde_json::json;
 
