@@ -1,14 +1,12 @@
-//! The promises that a `GuavaBloom` and a `SparkBloom` share with every filter of lanebloom, for
-//! each version of their formats (`contract/each.rs`); those about their streams and the bits of a
-//! key (`contract/java.rs`); and the common behaviour of all builders.
+//! The promises of a `GuavaBloom` and of a `SparkBloom` (`contract/java.rs`), and the common
+//! behaviour of all builders.
 
 use lanebloom_formats::{BuildError, GuavaBloom, RedisBloom, RedisCuckoo, SparkBloom};
 
 #[path = "contract"]
 pub(crate) mod guava {
-    use crate::guava::might_contain;
-    use lanebloom::Funnel as Key;
-    use lanebloom_formats::guava::{Builder, GuavaBloom as Bloom, Hash, Strategy as Version};
+    use crate::guava::{hash_of, hashes, header_len, indexes};
+    use lanebloom_formats::guava::{Builder, Guava as System, GuavaBloom as Bloom, Hash, Strategy as Version};
 
     type Int = u64;
     const NAME: &str = "GuavaBloom";
@@ -33,16 +31,14 @@ pub(crate) mod guava {
         header(u8::from(strategy == Version::Mitz64), functions as i32, 0, longs as i32).0
     }
 
-    #[path = "each.rs"]
-    pub(crate) mod each;
     #[path = "java.rs"]
     pub(crate) mod java;
 }
 
 #[path = "contract"]
 pub(crate) mod spark {
-    use crate::spark::might_contain;
-    use lanebloom_formats::spark::{Builder, Hash, SparkBloom as Bloom, SparkKey as Key, Version as Format};
+    use crate::spark::{hash_of, hashes, header_len, indexes};
+    use lanebloom_formats::spark::{Builder, Hash, Spark as System, SparkBloom as Bloom, Version as Format};
 
     type Int = i64;
     type Version = (Format, i32);
@@ -68,9 +64,6 @@ pub(crate) mod spark {
         header(version, functions as i32, seed, longs as i32).0
     }
 
-    #[expect(clippy::duplicate_mod, reason = "the same tests for another type")]
-    #[path = "each.rs"]
-    pub(crate) mod each;
     #[expect(clippy::duplicate_mod, reason = "the same tests for another type")]
     #[path = "java.rs"]
     pub(crate) mod java;

@@ -1,14 +1,38 @@
-//! The promises of Guava's and Spark's filters about the bits of a key, sets and streams, for each
-//! version of their formats. `contract.rs` says which filter, as `super`.
+//! The promises of Guava's and Spark's filters, for each version of their formats: those that they
+//! share with every filter of lanebloom (`tests/contract/main.rs` there), and those about the bits
+//! of a key, sets and streams. `contract.rs` says which filter, as `super`.
 
-use super::each::{distinct, hit_rate, lookups_agree, number};
-use super::{Bloom, FUNCTIONS, HEADER_START, Int, VERSIONS, Version, builder, header, header_of, might_contain};
-use lanebloom_formats::ReadError;
-use lanebloom_tests::{Full, Pieces, STRESS_KEYS};
+use super::{
+    Bloom, FUNCTIONS, HEADER_START, Hash, Int, NAME, UNITES_WITH_ITSELF, VERSIONS, Version, builder, hash_of, header,
+    header_len, header_of, indexes,
+};
+use lanebloom_formats::{JavaKey, ReadError};
+use lanebloom_tests::{
+    Full, LENGTHS_THAT_DIFFER, PLACES, Pieces, STRESS_KEYS, answers_agree, lengths_are_checked, panic_message,
+    places_differ, together, within,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::error::Error;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Numbers without a pattern.
+fn number(i: u64) -> Int {
+    lanebloom_tests::number(i) as Int
+}
+
+/// Different keys without a pattern.
+fn distinct(seed: u64, len: usize) -> Vec<Int> {
+    (0..len as u64).map(|i| number(seed << 32 | i)).collect()
+}
+
+/// A filter for this many keys, with these in it.
+fn of(version: Version, keys: usize, content: impl IntoIterator<Item = Int>) -> Bloom {
+    let filter = builder(version, keys).false_positive_rate(0.01).build().unwrap();
+    filter.insert_all(content);
+    filter
+}
 
 pub(crate) fn unhex(value: &Value) -> Vec<u8> {
     let pairs = value.as_str().unwrap().as_bytes().chunks(2);
@@ -91,6 +115,12 @@ fn dense() -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
+/// Whether a filter with this stream has all bits of the key, by the system's algorithm.
+fn might_contain(stream: &[u8], key: Int) -> bool {
+    let longs = &stream[header_len(stream)..];
+    indexes(stream, hash_of(stream, key)).all(|bit| longs[bit / 64 * 8 + 7 - bit % 64 / 8] >> (bit % 8) & 1 == 1)
+}
+
 #[test]
 fn every_bit_of_a_key_counts() {
     for stream in dense() {
@@ -116,33 +146,223 @@ fn every_bit_of_a_key_counts() {
     }
 }
 
+/// An insert by hash sets the bits of the algorithm and no others, by whichever call, for numbers
+/// without a pattern and at the ends of their range, where the sums of the algorithm overflow or
+/// change their sign.
 #[test]
-fn batches_of_any_length_equal_single_calls() {
-    for stream in dense() {
-        let single = Bloom::from_bytes(&stream).unwrap().0;
-        let (batch, flagged, mut alone) = (single.clone(), single.clone(), single.clone());
-        let lens = [
-            0, 1, 2, 3, 4, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 511, 513, 700,
-        ];
-        for len in lens {
-            let keys: Vec<Int> = (0..len).map(|i| number(i / 2 + 1000 * len)).collect();
-            let changed: Vec<bool> = keys.iter().map(|key| single.insert(key)).collect();
-            let sum = changed.iter().filter(|&&changed| changed).count();
-            assert_eq!(batch.insert_batch(&keys), sum);
-            assert_eq!(alone.exclusive().insert_batch(&keys), sum);
-            assert_eq!(alone.exclusive().insert_batch(&keys), 0);
-            let mut flags = vec![true; keys.len()];
-            assert_eq!(flagged.insert_batch_into(&keys, &mut flags), sum);
-            assert_eq!(flags, changed);
-            let asked: Vec<Int> = (0..len).map(|i| number(i + 1000 * len)).collect();
-            assert_eq!(found!(batch, &asked), found!(single, &asked));
-            lookups_agree(&batch, &asked, 1);
+fn an_insert_by_hash_sets_the_bits_of_the_algorithm() {
+    let functions = FUNCTIONS.iter().filter(|functions| **functions < 1000);
+    for (version, functions) in VERSIONS
+        .iter()
+        .flat_map(|version| functions.clone().map(move |k| (*version, *k)))
+    {
+        let stream = stream(version, functions, &[0; 1249]);
+        let (empty, header) = (Bloom::from_bytes(&stream).unwrap().0, header_len(&stream));
+        let [batch, all, mut alone] = [(); 3].map(|()| empty.clone());
+        let hashes = super::hashes();
+        for hash in &hashes {
+            let mut expected = vec![0_u64; 1249];
+            indexes(&stream, *hash).for_each(|bit| expected[bit / 64] |= 1 << (bit % 64));
+            let [one, same] = [(); 2].map(|()| empty.clone());
+            assert!(one.insert(hash) && one.contains(hash));
+            let bytes = expected.iter().flat_map(|long| long.to_be_bytes());
+            assert!(one.to_bytes()[header..].iter().copied().eq(bytes), "{one:?}, {hash:?}");
+            assert_eq!(same.insert_batch(&[*hash; 70]), 1);
+            assert!(same == one && found!(one, &[*hash; 70]) == [true; 70]);
+            all.union_from(&one).unwrap();
         }
-        assert!(batch == single && flagged == single && alone == single);
+        batch.insert_batch(&hashes);
+        alone.exclusive().insert_batch(&hashes);
+        assert!(batch == all && alone == all, "{all:?}");
     }
 }
 
-/// With the expected keys, a filter has its rate and is not overfull; with half as many more it is.
+// ---- Single calls and batches ----
+
+#[test]
+fn a_filter_is_what_it_says() {
+    for version in VERSIONS {
+        let (empty, filter) = (of(version, 1000, []), of(version, 1000, distinct(0, 500)));
+        assert!(empty.is_empty() && !filter.is_empty());
+        let none = empty.statistics();
+        assert_eq!((none.fill_ratio, none.len, none.false_positive_rate), (0.0, 0, 0.0));
+        let (text, memory) = (format!("{filter:?}"), filter.memory_bytes());
+        let begin = format!("{NAME} {{ expected_keys: 1000, memory_bytes: {memory}, ");
+        assert!(text.starts_with(&begin) && text.len() < 400, "{text}");
+        assert_eq!(filter.false_positive_rate_at(0), 0.0);
+        assert_eq!(filter.false_positive_rate(), filter.false_positive_rate_at(1000));
+        let rates = [0, 100, 500, 900].map(|keys| filter.false_positive_rate_at(keys));
+        assert!(rates.is_sorted_by(|a, b| a < b), "{rates:?}");
+        let now = filter.statistics();
+        assert!((450..550).contains(&now.len) && (0.2..0.4).contains(&now.fill_ratio));
+        assert!(now.false_positive_rate > 0.0 && now.false_positive_rate < filter.false_positive_rate());
+        assert!(now.bits_per_key == 8.0 * memory as f64 / 1000.0 && !now.is_overfull);
+
+        // A copy is another filter with the same keys.
+        for copy in [filter.clone(), filter.try_clone().unwrap()] {
+            assert_eq!((format!("{copy:?}"), copy.statistics()), (text.clone(), now));
+            let same = |key| copy.contains(&key) == filter.contains(&key);
+            assert!((0..1000).map(number).all(same));
+        }
+    }
+}
+
+/// Such keys, some of which are there twice: once more just behind, eight places on, or far behind.
+fn keys(seed: u64, len: usize) -> Vec<Int> {
+    let mut keys: Vec<Int> = Vec::with_capacity(len);
+    for i in 0..len {
+        keys.push(match i % 16 {
+            5 => keys[i - 1],
+            10 => keys[i - 8],
+            14 => keys[i / 2],
+            _ => number(seed << 32 | i as u64),
+        });
+    }
+    keys
+}
+
+/// About single calls, the least chunks, windows, and the chunks of keys and of an iterator.
+const LENGTHS: [usize; 28] = [
+    0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 300, 511, 513, 1025, 2100,
+];
+
+/// Every lookup of the keys, and of their hashes, gives the answers of single calls, written
+/// `offset` into larger buffers.
+fn lookups_agree<K: JavaKey<super::System>>(filter: &Bloom, keys: &[K], offset: usize) {
+    let hashes: Vec<Hash> = keys.iter().map(|key| filter.hash(key)).collect();
+    let (hashed, ()) = within(offset, keys.len(), Hash::default(), |out| filter.hash_batch(keys, out));
+    assert!(hashed == hashes, "hashes of {} keys", keys.len());
+    let expected: Vec<bool> = keys.iter().map(|key| filter.contains(key)).collect();
+    assert!(
+        hashes
+            .iter()
+            .map(|hash| filter.contains(hash))
+            .eq(expected.iter().copied())
+    );
+    answers_agree(&expected, offset, |_, out| filter.contains_batch(keys, out));
+    answers_agree(&expected, offset, |_, out| filter.contains_batch(&hashes, out));
+}
+
+/// Filters without a key and half full ones, with any number of bits for a key, within the caches
+/// and beyond, where lines are prefetched.
+#[test]
+fn every_form_of_a_call_is_single_calls_in_order() {
+    let empty = VERSIONS
+        .into_iter()
+        .flat_map(|version| [20_000, 3_000_000].map(|keys| of(version, keys, [])));
+    for single in empty.chain(dense().map(|stream| Bloom::from_bytes(&stream).unwrap().0)) {
+        let twins = [(); 5 + PLACES].map(|()| single.clone());
+        let [by_hash, by_keys, by_hashes, all, mut alone, into @ ..] = twins;
+        let lengths = LENGTHS.into_iter().enumerate();
+        for (offset, len) in lengths.filter(|(_, len)| len * (single.hash_functions() as usize) < 60_000) {
+            let new = keys(len as u64, len);
+            lookups_agree(&single, &new, offset % 8);
+            // A key that was not found is new, and only such a key.
+            let insert = |key: &Int| {
+                let absent = !single.contains(key);
+                assert_eq!(single.insert(key), absent);
+                absent
+            };
+            let told: Vec<bool> = new.iter().map(insert).collect();
+            let sum = told.iter().filter(|&&new| new).count();
+            lookups_agree(&single, &new, offset % 8);
+
+            let hashes: Vec<Hash> = new.iter().map(|key| single.hash(key)).collect();
+            assert!(hashes.iter().map(|hash| by_hash.insert(hash)).eq(told.iter().copied()));
+            let counts = [
+                by_keys.insert_batch(&new),
+                by_hashes.insert_batch(&hashes),
+                all.insert_all(&new),
+            ];
+            assert_eq!(counts, [sum; 3], "{len} keys");
+            assert_eq!(alone.exclusive().insert_batch(&new), sum, "{len} keys");
+            assert_eq!(alone.exclusive().insert_batch(&hashes), 0, "{len} keys");
+            let sums = answers_agree(&told, offset % 8, |place, out| into[place].insert_batch_into(&new, out));
+            assert_eq!(sums, [sum; PLACES], "{len} keys");
+        }
+        let twins = [by_hash, by_keys, by_hashes, all, alone];
+        assert!(twins.iter().chain(&into).all(|twin| *twin == single), "{single:?}");
+        let strings: Vec<String> = (0..65).map(|i| "x".repeat(i)).collect();
+        lookups_agree(&single, &strings, 3);
+    }
+}
+
+#[test]
+fn lengths_that_differ_panic() {
+    let filter = of(VERSIONS[0], 1000, []);
+    let (keys, hashes) = ([7 as Int; 200], [filter.hash(&(7 as Int)); 200]);
+    lengths_are_checked(|len, out| filter.contains_batch(&keys[..len], out));
+    lengths_are_checked(|len, out| filter.contains_batch(&hashes[..len], out));
+    lengths_are_checked(|len, out| _ = filter.insert_batch_into(&keys[..len], out));
+    lengths_are_checked(|len, out| _ = filter.insert_batch_into(&hashes[..len], out));
+    assert!(filter.is_empty());
+    for (len, places) in LENGTHS_THAT_DIFFER {
+        let out = &mut [Hash::default(); 200][..places];
+        let message = panic_message(|| filter.hash_batch(&keys[..len], out));
+        assert_eq!(message, places_differ(len, places));
+    }
+}
+
+/// Four threads insert, by single calls and by batches, and ask for what others inserted, also in
+/// copies of the filter.
+#[test]
+fn lookups_and_copies_beside_inserts_lose_nothing() {
+    for version in VERSIONS {
+        beside_inserts(version);
+    }
+}
+
+fn beside_inserts(version: Version) {
+    const THREADS: usize = 4;
+    const KEYS: usize = STRESS_KEYS / 4;
+    let filter = of(version, 2 * KEYS, []);
+    let inserted = [const { AtomicUsize::new(0) }; THREADS];
+    let key = |thread: usize, i: usize| number((thread * STRESS_KEYS + i) as u64);
+    together(THREADS, |thread| {
+        let mut at = 0;
+        for turn in 0.. {
+            let new = (at..KEYS / THREADS).take(1 + turn % 40).map(|i| key(thread, i));
+            match new.collect::<Vec<_>>()[..] {
+                [] => break,
+                [key] => _ = (filter.insert(&key), at += 1),
+                ref keys => _ = (filter.insert_batch(keys), at += keys.len()),
+            }
+            // Pairs with the load below: these inserts happened before a read of the number.
+            inserted[thread].store(at, Ordering::Release);
+            let other = (thread + turn) % THREADS;
+            let newest = inserted[other].load(Ordering::Acquire);
+            let asked: Vec<Int> = (newest.saturating_sub(100)..newest).map(|i| key(other, i)).collect();
+            assert!(asked.iter().rev().take(3).all(|key| filter.contains(key)));
+            assert!(found!(filter, &asked).iter().all(|&found| found));
+            if turn % 64 == thread {
+                let copy = filter.clone();
+                assert!((0..newest).all(|i| copy.contains(&key(other, i))));
+            }
+        }
+    });
+    assert!((0..THREADS).all(|thread| (0..KEYS / THREADS).all(|i| filter.contains(&key(thread, i)))));
+}
+
+#[test]
+fn a_shared_filter_is_extended_and_a_cleared_one_is_new() {
+    for version in VERSIONS {
+        let content = distinct(8, 5000);
+        let (expected, shared) = (of(version, 20_000, content.clone()), of(version, 20_000, []));
+        let parts: Vec<&[Int]> = content.chunks(content.len().div_ceil(4)).collect();
+        together(4, |thread| (&shared).extend(parts[thread]));
+        assert!(shared == expected);
+        let mut own = of(version, 20_000, distinct(6, 1000));
+        for _ in 0..2 {
+            own.clear();
+            assert!(own.is_empty() && own == of(version, 20_000, []));
+            own.extend(&content);
+            assert!(own == expected);
+        }
+    }
+}
+
+/// With the expected keys, a filter has its rate, which is the measured one, and is not overfull;
+/// with half as many more it is.
 /// A stream does not hold the number of keys; a filter that was read has about as many.
 #[test]
 fn a_filter_is_overfull_when_it_has_too_many_keys() {
@@ -153,10 +373,13 @@ fn a_filter_is_overfull_when_it_has_too_many_keys() {
             for told in [filter.false_positive_rate(), filter.statistics().false_positive_rate] {
                 assert!((told / rate - 1.0).abs() < 0.1, "{told}, not {rate}");
             }
-            let measured = hit_rate(&filter, 200_000);
+            let strangers = distinct(1 << 18, 200_000);
+            let hits = found!(filter, &strangers).into_iter().filter(|&found| found).count();
+            // Four standard deviations.
+            let expected = strangers.len() as f64 * filter.statistics().false_positive_rate;
             assert!(
-                rate < 1e-3 || (measured / rate - 1.0).abs() < 0.25,
-                "{measured}, not {rate}"
+                (hits as f64 - expected).abs() <= 4.0 * expected.sqrt() + 1.0,
+                "{hits}, not {expected}"
             );
             let same = Bloom::from_bytes(&filter.to_bytes()).unwrap().0;
             assert_eq!(filter.expected_keys(), STRESS_KEYS);
@@ -175,9 +398,43 @@ fn a_filter_is_overfull_when_it_has_too_many_keys() {
 // ---- Sets ----
 
 fn with(version: Version, size: usize, keys: std::ops::Range<Int>) -> Bloom {
-    let filter = builder(version, size).false_positive_rate(0.01).build().unwrap();
-    filter.insert_all(keys);
-    filter
+    of(version, size, keys)
+}
+
+#[test]
+fn a_union_holds_the_keys_of_both() {
+    for version in VERSIONS {
+        let (one, other) = (distinct(16, 1000), [distinct(16, 500), distinct(17, 1000)].concat());
+        let filter = |keys: &[Int]| of(version, 5000, keys.iter().copied());
+        let (empty, a, b) = (filter(&[]), filter(&one), filter(&other));
+        let before = (a.clone(), b.clone());
+        // Equal is what has the same content.
+        assert!(a == before.0 && b == before.1 && a != b && a != empty && empty == empty.clone());
+
+        assert!(a.union_from(&b).unwrap() && b == before.1);
+        assert!(one.iter().chain(&other).all(|key| a.contains(key)));
+        assert!(b.union_from(&before.0).unwrap() && a == b, "the order matters");
+        // An answer says whether there was a change; an empty filter makes none.
+        for add in [&empty, &before.1, &filter(&distinct(19, 3))] {
+            let before = a.clone();
+            let changed = a.union_from(add).unwrap();
+            assert_eq!(changed, a != before);
+        }
+        assert!(!a.union_from(&empty).unwrap() && empty.is_empty());
+
+        // A filter for other keys is refused, and changes nothing.
+        let (larger, before) = (of(version, 20_000, one), b.clone());
+        assert!(b != larger && b.with(&larger).is_err() && b.with(&a).is_ok());
+        let message = b.union_from(&larger).unwrap_err().to_string();
+        assert!(message.starts_with("the other filter's layout differs: "), "{message}");
+        // The filter itself is refused by Guava, and no change for Spark.
+        match b.union_from(&b) {
+            Ok(changed) => assert!(UNITES_WITH_ITSELF && !changed),
+            Err(error) => assert!(!UNITES_WITH_ITSELF && error.to_string() == "a filter cannot be united with itself"),
+        }
+        let copy = larger.clone();
+        assert!(larger.union_from(&b).is_err() && b == before && larger == copy);
+    }
 }
 
 #[test]
@@ -214,6 +471,12 @@ fn sets_are_compared_without_being_made() {
         let both = a.statistics().len + b.statistics().len - union.statistics().len;
         assert_eq!(a.with(&b).unwrap().intersection_len(), both);
         assert!(both.abs_diff(4000) < 300, "{both}");
+        for keys in [0, 1, 100, 2000, 5000] {
+            let len = of(version, 5000, distinct(15, keys)).statistics().len;
+            // Four standard errors.
+            let most = 0.5 + 4.0 * 0.3 * (keys as f64).sqrt();
+            assert!(len.abs_diff(keys) as f64 <= most, "{len} of {keys}");
+        }
         // Never below 0.
         let few = filter(0..1);
         assert!(few.with(&filter(1..20_000)).unwrap().intersection_len() <= 1);
