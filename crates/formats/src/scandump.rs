@@ -76,28 +76,18 @@ pub(crate) mod sealed {
     }
 }
 
-/// The filter of a chain that the next chunk belongs to, and the byte where the chunk begins there.
-#[derive(Clone, Copy, Debug, Default)]
-struct ChunkStart {
-    filter: usize,
-    offset: usize,
-}
-
-impl ChunkStart {
-    /// The bytes that the filter has from here on; `None` at the end of the chain.
-    fn left(self, chain: &impl Chain) -> Option<usize> {
-        chain.len(self.filter).map(|len| len - self.offset)
-    }
-
-    /// Goes on by some of the bytes that are left.
-    fn advance(&mut self, len: usize, left: usize) {
-        if len == left {
-            self.filter += 1;
-            self.offset = 0;
-        } else {
-            self.offset += len;
+/// The place of the chunk after a cursor: the layer of the chain, the byte there, and how many bytes
+/// the layer has from there on. `None` at the end of the chain.
+fn after(cursor: i64, chain: &impl Chain) -> Option<(usize, usize, usize)> {
+    let mut offset = (cursor - FIRST) as usize;
+    for layer in 0.. {
+        let len = chain.len(layer)?;
+        if offset < len {
+            return Some((layer, offset, len - offset));
         }
+        offset -= len;
     }
+    None
 }
 
 /// Takes a filter out of Redis chunk by chunk, for a client of your own.
@@ -132,27 +122,18 @@ pub struct Loader<F> {
     filter: Option<F>,
     /// The cursor that came with the last chunk, 0 before the first.
     cursor: i64,
-    start: ChunkStart,
     /// Whether the last reply came: cursor 0.
     ended: bool,
 }
 
 impl<F: Dumped> Loader<F> {
     /// A loader for a filter of at most `max_bytes` of memory, now and when it grows later.
-    ///
-    /// ```
-    /// use lanebloom_formats::RedisCuckoo;
-    /// use lanebloom_formats::redisbloom::Loader;
-    ///
-    /// assert_eq!(Loader::<RedisCuckoo>::new(1 << 20).cursor(), 0);
-    /// ```
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self {
             limit: max_bytes as u64,
             filter: None,
             cursor: 0,
-            start: ChunkStart::default(),
             ended: false,
         }
     }
@@ -164,10 +145,14 @@ impl<F: Dumped> Loader<F> {
     /// use lanebloom_formats::redisbloom::Loader;
     ///
     /// let mut loader = Loader::<RedisBloom>::new(1 << 20);
+    /// assert_eq!(loader.cursor(), 0);
     /// let filter = RedisBloom::with_capacity(10, 0.01)?;
-    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
-    /// loader.load(cursor, &header)?;
-    /// assert_eq!(loader.cursor(), 1);
+    /// for (cursor, chunk) in filter.to_loadchunks() {
+    ///     assert!(!loader.is_complete());
+    ///     loader.load(cursor, &chunk)?;
+    ///     assert_eq!(loader.cursor(), cursor);
+    /// }
+    /// assert!(loader.is_complete());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -176,24 +161,10 @@ impl<F: Dumped> Loader<F> {
     }
 
     /// Whether all bytes are there. The last reply, cursor 0 and no bytes, may be left out.
-    ///
-    /// ```
-    /// use lanebloom_formats::RedisBloom;
-    /// use lanebloom_formats::redisbloom::Loader;
-    ///
-    /// let mut loader = Loader::<RedisBloom>::new(1 << 20);
-    /// for (cursor, chunk) in RedisBloom::with_capacity(10, 0.01)?.to_loadchunks() {
-    ///     assert!(!loader.is_complete());
-    ///     loader.load(cursor, &chunk)?;
-    /// }
-    /// assert!(loader.is_complete());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.filter
-            .as_ref()
-            .is_some_and(|filter| self.start.left(filter).is_none())
+        let filter = self.filter.as_ref();
+        filter.is_some_and(|filter| after(self.cursor, filter).is_none())
     }
 
     /// Takes a reply of `SCANDUMP`: a cursor and a chunk.
@@ -235,7 +206,7 @@ impl<F: Dumped> Loader<F> {
             return Ok(());
         };
         let len = chunk.len();
-        let Some(left) = self.start.left(filter) else {
+        let Some((layer, offset, left)) = after(self.cursor, filter) else {
             return Err(ReadError::invalid(format!(
                 "cursor {cursor} with {len} bytes came after the end"
             )));
@@ -249,15 +220,13 @@ impl<F: Dumped> Loader<F> {
             let problem = format!("a chunk of {len} bytes is not of a positive multiple of {}", F::UNIT);
             return Err(ReadError::invalid(problem));
         }
-        let ChunkStart { filter: number, offset } = self.start;
         if len > left {
             let problem =
-                format!("a chunk of {len} bytes is more than the {left} that layer {number} of the chain has left");
+                format!("a chunk of {len} bytes is more than the {left} that layer {layer} of the chain has left");
             return Err(ReadError::invalid(problem));
         }
-        filter.store(number, offset, chunk);
+        filter.store(layer, offset, chunk);
         self.cursor = cursor;
-        self.start.advance(len, left);
         Ok(())
     }
 
@@ -319,16 +288,11 @@ pub struct LoadChunks<'a, F> {
     filter: &'a F,
     /// The last chunk's cursor, 0 before the first.
     cursor: i64,
-    start: ChunkStart,
 }
 
 impl<'a, F> LoadChunks<'a, F> {
     pub(crate) fn of(filter: &'a F) -> Self {
-        Self {
-            filter,
-            cursor: 0,
-            start: ChunkStart::default(),
-        }
+        Self { filter, cursor: 0 }
     }
 }
 
@@ -346,11 +310,9 @@ impl<F: Dumped> Iterator for LoadChunks<'_, F> {
             self.cursor = FIRST;
             return Some((FIRST, self.filter.header()));
         }
-        let left = self.start.left(self.filter)?;
-        let ChunkStart { filter, offset } = self.start;
-        let chunk = self.filter.bytes(filter, offset, left.min(CHUNK_BYTES));
+        let (layer, offset, left) = after(self.cursor, self.filter)?;
+        let chunk = self.filter.bytes(layer, offset, left.min(CHUNK_BYTES));
         self.cursor += chunk.len() as i64;
-        self.start.advance(chunk.len(), left);
         Some((self.cursor, chunk))
     }
 }

@@ -17,6 +17,7 @@ mod guava_jvm;
 mod jvm;
 mod redisbloom;
 mod rediscuckoo;
+mod scandump;
 #[cfg(feature = "serde")]
 mod serde;
 mod spark;
