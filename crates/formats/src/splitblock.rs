@@ -444,17 +444,23 @@ impl<C: Content> SplitBlockFilter<C> {
 }
 
 /// Statistics. They read the whole filter, each word at some moment.
+///
+/// ```
+/// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(10_000, 0.01)?;
+/// assert!(filter.is_empty() && filter.expected_keys() == 10_000);
+/// assert_eq!((filter.blocks(), filter.memory_bytes()), (412, 32 * 412));
+/// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
+/// assert!(filter.false_positive_rate_at(5000) < 0.001);
+///
+/// filter.insert_all(0..10_000);
+/// let now = filter.statistics();
+/// assert!(!filter.is_empty() && now.len.abs_diff(10_000) < 100 && !now.is_overfull);
+/// assert!((0.009..0.011).contains(&now.false_positive_rate));
+/// assert!((10.5..10.6).contains(&now.bits_per_key));
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
 impl<C: Content> SplitBlockFilter<C> {
     /// Fill, number of keys, false-positive rate and size now, from one pass over the content.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::from_keys(0..10_000, 0.01)?;
-    /// let now = filter.statistics();
-    /// assert!(now.len.abs_diff(10_000) < 100 && !now.is_overfull);
-    /// assert!((0.009..0.011).contains(&now.false_positive_rate));
-    /// assert!((10.5..10.6).contains(&now.bits_per_key));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[doc(alias("fill_ratio", "estimated_len", "is_overfull", "bits_per_key"))]
     #[must_use]
     pub fn statistics(&self) -> Statistics {
@@ -462,14 +468,6 @@ impl<C: Content> SplitBlockFilter<C> {
     }
 
     /// Whether the filter holds nothing.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.is_empty());
-    /// filter.insert("a");
-    /// assert!(!filter.is_empty());
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -477,60 +475,30 @@ impl<C: Content> SplitBlockFilter<C> {
 
     /// The number of keys that the filter was sized for; for a filter that was read, the number
     /// that keeps 1%.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn expected_keys(&self) -> usize {
         self.0.expected_keys()
     }
 
     /// The bytes of memory of the content: 32 for each block.
-    ///
-    /// ```
-    /// use lanebloom_formats::SplitBlockBloom;
-    ///
-    /// assert_eq!(SplitBlockBloom::with_bytes(96)?.memory_bytes(), 96);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.0.memory_bytes()
     }
 
     /// The number of blocks.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom_formats::SplitBlockBloom::with_bytes(96)?.blocks(), 3);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.0.engine().blocks().len()
     }
 
     /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(10_000, 0.01)?;
-    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         self.0.false_positive_rate()
     }
 
     /// The false-positive rate to expect once `keys` distinct keys are in.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(10_000, 0.01)?;
-    /// assert!(filter.false_positive_rate_at(5000) < 0.001);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
         self.0.false_positive_rate_at(keys)

@@ -198,13 +198,6 @@ impl<F: JavaFormat> JavaBloom<F> {
 }
 
 /// A [`JavaBloom`] that no other thread uses; made by [`exclusive`](JavaBloom::exclusive).
-///
-/// ```
-/// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-/// assert_eq!(filter.exclusive().insert_batch(&["a", "b", "a"]), 2);
-/// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-/// # Ok::<(), lanebloom_formats::BuildError>(())
-/// ```
 #[derive(Debug)]
 pub struct JavaExclusive<'a, F: JavaFormat>(pub(super) &'a mut JavaBloom<F>);
 

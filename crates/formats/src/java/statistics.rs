@@ -6,6 +6,19 @@ use lanebloom::Statistics;
 use lanebloom::internal::acquire_if;
 
 /// Statistics. Statistics of the content read the whole filter, each word at some moment.
+///
+/// ```
+/// let filter = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
+/// assert_eq!((filter.bit_size(), filter.hash_functions()), (958_528, 7));
+/// assert_eq!((filter.bit_size() / 8, filter.memory_bytes()), (119_816, 119_872));
+/// assert!((0.0099..0.0101).contains(&filter.false_positive_rate()));
+/// assert!((0.15..0.17).contains(&filter.false_positive_rate_at(200_000)));
+/// assert_eq!(filter.false_positive_rate_at(0), 0.0);
+/// assert!(filter.is_empty());
+/// filter.insert("a");
+/// assert!(!filter.is_empty());
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
 impl<F: JavaFormat> JavaBloom<F> {
     /// The system, and what determines the hashes of keys: the seed, for Spark.
     ///
@@ -24,13 +37,6 @@ impl<F: JavaFormat> JavaBloom<F> {
     }
 
     /// The number of bits, a multiple of 64: Spark's `bitSize`, which Guava does not make public.
-    ///
-    /// ```
-    /// use lanebloom_formats::GuavaBloom;
-    ///
-    /// assert_eq!(GuavaBloom::with_capacity(1_000_000, 0.03)?.bit_size(), 7_298_496);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[doc(alias = "bitSize")]
     #[must_use]
     pub fn bit_size(&self) -> u64 {
@@ -39,12 +45,6 @@ impl<F: JavaFormat> JavaBloom<F> {
 
     /// The number of hash functions, 1 to 255 for Guava and 1 to 65,536 for Spark: the bits of a
     /// key (two may be the same).
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 1e-3)?;
-    /// assert_eq!(filter.hash_functions(), 10);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn hash_functions(&self) -> u32 {
         self.layout.shape.hash_functions
@@ -70,26 +70,12 @@ impl<F: JavaFormat> JavaBloom<F> {
     }
 
     /// The bytes of memory of the content: whole lines of 64.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!((filter.bit_size() / 8, filter.memory_bytes()), (1200, 1216));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.flat.bits.bytes()
     }
 
     /// Whether the filter holds nothing.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.is_empty());
-    /// filter.insert("a");
-    /// assert!(!filter.is_empty());
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let is_empty = self.flat.words().all(|word| word == 0);
@@ -98,25 +84,12 @@ impl<F: JavaFormat> JavaBloom<F> {
     }
 
     /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
-    /// assert!((0.0099..0.0101).contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         self.false_positive_rate_at(self.expected_keys)
     }
 
     /// The false-positive rate to expect once `keys` distinct keys are in.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
-    /// assert!((0.15..0.17).contains(&filter.false_positive_rate_at(200_000)));
-    /// assert_eq!(filter.false_positive_rate_at(0), 0.0);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
         self.layout.shape.rate_at(keys)

@@ -80,6 +80,23 @@ impl fmt::Display for ColumnError {
 
 impl Error for ColumnError {}
 
+/// Making one.
+///
+/// ```
+/// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
+///
+/// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+/// assert_eq!(filter.insert_column(&Column::i32s(&[1, 2])), 2);
+/// assert_eq!(filter.insert_column(&Column::i64s(&[3])), 1);
+/// assert!(filter.contains(&2_i32) && filter.contains(&3_i64) && !filter.contains(&3_i32));
+///
+/// let names = Column::large_bytes(&[0, 3, 6], b"annbob")?;
+/// assert!(names.len() == 2 && !names.is_empty());
+/// filter.insert_column(&names);
+/// filter.insert_column(&Column::fixed(3, b"evejoe")?);
+/// assert!(filter.contains("bob") && filter.contains("joe") && !filter.contains("bobeve"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<'a> Column<'a> {
     fn of(keys: Keys<'a>, len: usize) -> Self {
         Self {
@@ -90,30 +107,12 @@ impl<'a> Column<'a> {
     }
 
     /// Keys of Parquet's type `INT32`.
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
-    ///
-    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert_column(&Column::i32s(&[1, 2]));
-    /// assert!(filter.contains(&2_i32) && !filter.contains(&3_i32));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn i32s(values: &'a [i32]) -> Self {
         Self::of(Keys::I32(values), values.len())
     }
 
     /// Keys of Parquet's type `INT64`.
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
-    ///
-    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert_column(&Column::i64s(&[1, 2]));
-    /// assert!(filter.contains(&2_i64) && !filter.contains(&3_i64));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     #[must_use]
     pub fn i64s(values: &'a [i64]) -> Self {
         Self::of(Keys::I64(values), values.len())
@@ -130,18 +129,7 @@ impl<'a> Column<'a> {
         Ok(Self::of(Keys::Bytes(offsets, values), len))
     }
 
-    /// [`bytes`](Self::bytes) with offsets of 64 bits.
-    ///
-    /// Fails as [`bytes`](Self::bytes) does.
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
-    ///
-    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert_column(&Column::large_bytes(&[0, 3, 6], b"annbob")?);
-    /// assert!(filter.contains("bob"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`bytes`](Self::bytes) with offsets of 64 bits. Fails as that does.
     pub fn large_bytes(offsets: &'a [i64], values: &'a [u8]) -> Result<Self, ColumnError> {
         let len = check_offsets(offsets, values)?;
         Ok(Self::of(Keys::LargeBytes(offsets, values), len))
@@ -150,15 +138,6 @@ impl<'a> Column<'a> {
     /// Values of `width` bytes each: Parquet's type `FIXED_LEN_BYTE_ARRAY`, or `INT96` with 12.
     ///
     /// Fails if the width is 0, or the values are not a multiple of it.
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
-    ///
-    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert_column(&Column::fixed(3, b"annbob")?);
-    /// assert!(filter.contains("bob"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn fixed(width: usize, values: &'a [u8]) -> Result<Self, ColumnError> {
         if width == 0 || values.len() % width != 0 {
             return Err(ColumnError(format!(
@@ -188,20 +167,12 @@ impl<'a> Column<'a> {
     }
 
     /// The number of keys, nulls too.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom_formats::splitblock::Column::i64s(&[1, 2]).len(), 2);
-    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no key.
-    ///
-    /// ```
-    /// assert!(lanebloom_formats::splitblock::Column::i64s(&[]).is_empty());
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
