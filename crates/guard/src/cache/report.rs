@@ -125,19 +125,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// ```
     pub fn publish(&self) {
         let cache = &self.0.name;
-        let count = |name: &'static str, value: u64, help: &'static str| {
-            describe_counter!(name, Unit::Count, help);
-            counter!(name, "cache" => cache.clone()).absolute(value);
-        };
-        let gauge = |name: &'static str, value: f64, unit: Unit, help: &'static str| {
-            describe_gauge!(name, unit, help);
-            gauge!(name, "cache" => cache.clone()).set(value);
-        };
-        let flag = |name, value: bool, help| gauge(name, if value { 1.0 } else { 0.0 }, Unit::Count, help);
-
+        let full = |name: &str| format!("lanebloom_guard_{name}");
         let stats = self.stats();
-        let gets = "lanebloom_guard_gets_total";
-        describe_counter!(gets, Unit::Count, "Keys that were requested, by the outcome");
+        let gets = full("gets_total");
+        describe_counter!(gets.clone(), Unit::Count, "Keys that were requested, by the outcome");
         for (outcome, value) in [
             ("turned_away", stats.guard.turned_away),
             ("hit", stats.hits),
@@ -145,42 +136,61 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             ("loaded", stats.loads),
             ("joined", stats.joined),
         ] {
-            counter!(gets, "cache" => cache.clone(), "outcome" => outcome).absolute(value);
+            counter!(gets.clone(), "cache" => cache.clone(), "outcome" => outcome).absolute(value);
         }
-        let help = "Keys whose load failed";
-        count("lanebloom_guard_failed_loads_total", stats.failed, help);
-        let help = "Keys whose load was refused, because too many loads ran and waited";
-        count("lanebloom_guard_refused_loads_total", stats.refused, help);
-        let help = "Keys whose load took too long";
-        count("lanebloom_guard_timed_out_loads_total", stats.timed_out, help);
-        let help = "Failed loads whose gets returned the value before";
-        count("lanebloom_guard_stale_answers_total", stats.stale, help);
-        let help = "Loads of values that were refreshed ahead";
-        count("lanebloom_guard_refreshes_total", stats.refreshes, help);
+        let too_many = "Keys whose load was refused, because too many loads ran and waited";
+        let false_positives = "Gets of absent keys that the filter let through";
+        for (name, value, help) in [
+            ("failed_loads", stats.failed, "Keys whose load failed"),
+            ("refused_loads", stats.refused, too_many),
+            ("timed_out_loads", stats.timed_out, "Keys whose load took too long"),
+            (
+                "stale_answers",
+                stats.stale,
+                "Failed loads whose gets returned the value before",
+            ),
+            (
+                "refreshes",
+                stats.refreshes,
+                "Loads of values that were refreshed ahead",
+            ),
+            ("false_positives", stats.guard.false_positives, false_positives),
+            (
+                "inserted",
+                stats.inserted,
+                "Keys that were inserted, updates of rows included",
+            ),
+            ("removed", stats.removed, "Keys that were removed"),
+            (
+                "evictions",
+                stats.evictions,
+                "Values that expired, or that others pushed out",
+            ),
+            ("rebuilds", stats.rebuilds, "Rebuilds that were committed"),
+            ("failed_rebuilds", stats.failed_rebuilds, "Rebuilds that failed"),
+        ] {
+            let name = full(name) + "_total";
+            describe_counter!(name.clone(), Unit::Count, help);
+            counter!(name, "cache" => cache.clone()).absolute(value);
+        }
         let help = "Time that a load took, also a failed one";
-        describe_histogram!("lanebloom_guard_load_seconds", Unit::Seconds, help);
-        let false_positives = stats.guard.false_positives;
-        let help = "Gets of absent keys that the filter let through";
-        count("lanebloom_guard_false_positives_total", false_positives, help);
-        let help = "Keys that were inserted, updates of rows included";
-        count("lanebloom_guard_inserted_total", stats.inserted, help);
-        count("lanebloom_guard_removed_total", stats.removed, "Keys that were removed");
-        let help = "Values that expired, or that others pushed out";
-        count("lanebloom_guard_evictions_total", stats.evictions, help);
-        let help = "Rebuilds that were committed";
-        count("lanebloom_guard_rebuilds_total", stats.rebuilds, help);
-        let help = "Rebuilds that failed";
-        count("lanebloom_guard_failed_rebuilds_total", stats.failed_rebuilds, help);
+        describe_histogram!(full("load_seconds"), Unit::Seconds, help);
+
+        let gauge = |name, value: f64, unit, help| {
+            let name = full(name);
+            describe_gauge!(name.clone(), unit, help);
+            gauge!(name, "cache" => cache.clone()).set(value);
+        };
+        let number = |name, value: f64, help| gauge(name, value, Unit::Count, help);
+        let seconds = |name, time: Duration, help| gauge(name, time.as_secs_f64(), Unit::Seconds, help);
         if let Some(rate) = stats.guard.false_positive_rate() {
             let help = "Share of absent keys that the filter let through, as counted";
-            gauge("lanebloom_guard_measured_rate", rate, Unit::Count, help);
+            number("measured_rate", rate, help);
         }
-
         let caches = &self.0.flights.caches;
-        let (values, misses) = (caches.values.entry_count(), caches.misses.entry_count());
-        gauge("lanebloom_guard_values", values as f64, Unit::Count, "Cached values");
+        number("values", caches.values.entry_count() as f64, "Cached values");
         let help = "Keys that are remembered as missing";
-        gauge("lanebloom_guard_misses", misses as f64, Unit::Count, help);
+        number("misses", caches.misses.entry_count() as f64, help);
 
         let filter = self.0.guard.filter();
         let mut measurement = self.0.measurement.lock().unwrap_or_else(PoisonError::into_inner);
@@ -188,42 +198,41 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         drop(measurement);
         if let Some(filter) = measured {
             if let Some(keys) = self.counted_keys(filter.len) {
-                let help = "Keys in the store, as far as known";
-                gauge("lanebloom_guard_keys", keys as f64, Unit::Count, help);
+                number("keys", keys as f64, "Keys in the store, as far as known");
             }
-            let help = "Keys in the filter, estimated";
-            gauge("lanebloom_guard_filter_keys", filter.len as f64, Unit::Count, help);
-            let help = "Share of the filter's bits that are set";
-            gauge("lanebloom_guard_fill_ratio", filter.fill_ratio, Unit::Count, help);
-            let rate = filter.false_positive_rate;
+            number("filter_keys", filter.len as f64, "Keys in the filter, estimated");
+            number(
+                "fill_ratio",
+                filter.fill_ratio,
+                "Share of the filter's bits that are set",
+            );
             let help = "False-positive rate that follows from the filter's fill";
-            gauge("lanebloom_guard_current_rate", rate, Unit::Count, help);
+            number("current_rate", filter.false_positive_rate, help);
         }
-        let rate = filter.false_positive_rate();
         let help = "False-positive rate that was requested for the filter";
-        gauge("lanebloom_guard_promised_rate", rate, Unit::Count, help);
+        number("promised_rate", filter.false_positive_rate(), help);
         let bytes = filter.memory_bytes() as f64;
-        let help = "Memory of the filter";
-        gauge("lanebloom_guard_filter_bytes", bytes, Unit::Bytes, help);
+        gauge("filter_bytes", bytes, Unit::Bytes, "Memory of the filter");
         if let Some(lag) = filter.lag() {
             let help = "Time since a shared filter's last exchange with its server";
-            gauge("lanebloom_guard_lag_seconds", lag.as_secs_f64(), Unit::Seconds, help);
+            seconds("lag_seconds", lag, help);
         }
-        flag("lanebloom_guard_ready", self.is_ready(), "1 once the filter is filled");
+        let flag = |name, is_set: bool, help| number(name, f64::from(u8::from(is_set)), help);
+        flag("ready", self.is_ready(), "1 once the filter is filled");
         let help = "1 while every key passes the filter: it is not filled, refused a key, or lags";
-        flag("lanebloom_guard_open", self.0.guard.is_open(), help);
+        flag("open", self.0.guard.is_open(), help);
 
         // A copy, so that the recorder is not called under the lock.
         let history = *self.history();
-        let help = "Keys that the filter was planned for";
-        gauge("lanebloom_guard_capacity", history.capacity as f64, Unit::Count, help);
+        number(
+            "capacity",
+            history.capacity as f64,
+            "Keys that the filter was planned for",
+        );
         let help = "Time since all keys were read from the store, or since the cache was made";
-        let age = history.read_at.elapsed().as_secs_f64();
-        gauge("lanebloom_guard_keys_age_seconds", age, Unit::Seconds, help);
+        seconds("keys_age_seconds", history.read_at.elapsed(), help);
         if let Some((_, rebuilt)) = history.last {
-            let help = "Duration of the last rebuild";
-            let duration = rebuilt.duration.as_secs_f64();
-            gauge("lanebloom_guard_rebuild_seconds", duration, Unit::Seconds, help);
+            seconds("rebuild_seconds", rebuilt.duration, "Duration of the last rebuild");
         }
     }
 }
