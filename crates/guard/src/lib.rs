@@ -62,22 +62,20 @@
 //!
 //! 1. **No key that was inserted is reported missing.** A get that begins after
 //!    [`insert`](Cache::insert) has returned never returns "missing" from an earlier state of the
-//!    store. This also holds if a load that saw no row is still running, if its miss is being
-//!    remembered, if a rebuild swaps the filter, and if the caches evict.
+//!    store. This also holds beside a load that saw no row, a miss that is being remembered, a
+//!    rebuild that swaps the filter, and evictions.
 //! 2. **No older value.** A get that begins after `insert`, `insert_value`, `remove` or
 //!    `invalidate` never returns the value before, if one thread at a time writes the key. This
 //!    also holds beside [refreshes](CacheBuilder::refresh_after_write), and for the values that
 //!    serve [while the store fails](CacheBuilder::stale_if_error).
-//! 3. **One load per key.** While a load of a key runs, a get of the key waits for it, and begins
-//!    no other load. A second load begins in four cases only:
-//!    - **The key changed** (1., 2.) after the load had begun. The next get begins a new load.
-//!    - **The filter changed** after the load had begun: a rebuild replaced it, it opened or
-//!      closed, or the key was inserted into it while it was open. The next get begins a new load.
-//!    - **The key is loaded with others**, by [`load_many`](future::Loader::load_many), and that
-//!      loader gets the key itself, or waits for a load that gets it. The second load is for this
-//!      key alone.
-//!    - **The loading thread runs [other code](#loaders-that-get-other-keys) while it waits**, and
-//!      that code gets the key.
+//! 3. **One load per key.** While a load of a key runs, gets of the key wait for it. A second load
+//!    begins in three cases only:
+//!    - The key or the filter has changed since the load began. (The filter changes when a rebuild
+//!      replaces it, when it opens or closes, and when an open one gets the key.)
+//!    - [`load_many`](future::Loader::load_many) loads the key with others, and its loader gets the
+//!      key itself, or waits for a load that gets it. The second load is for this key alone.
+//!    - The loading thread runs [other code](#loaders-that-get-other-keys) while it waits, and that
+//!      code gets the key.
 //! 4. **Either state during a change.** A get that began before the change returned may return the
 //!    state before or after it.
 //! 5. **No key is turned away while the filter may lack valid keys.** The cache is *open* for that
@@ -85,57 +83,50 @@
 //!
 //!    | filter | the cache opens | the cache closes |
 //!    |---|---|---|
-//!    | any | at the start, because the filter is not filled ([Readiness](#readiness)) | when the first rebuild has ended, or `restore` or `mark_ready` was called |
-//!    | any | when [`reopen`](Cache::reopen) is called | when a rebuild that began after that call has ended, or `mark_ready` was called |
-//!    | one with a limit of keys | when the filter refuses a key | when the next rebuild has ended |
-//!    | a `SharedSet`, or a `SharedBloom` with `open_until_filled` | at the start, and each time the server loses keys | when one process has inserted all keys of the store, and this process has received them |
-//!    | a shared filter with `open_above_lag` | at the start, and when a lag begins | when the filter has caught up |
+//!    | any | when it is built, and when [`reopen`](Cache::reopen) is called | when a rebuild that began since then has ended, or `restore` or `mark_ready` was called ([Readiness](#readiness)) |
+//!    | one with a limit of keys | when it refuses a key | when the next rebuild has ended |
+//!    | a `SharedSet`, or a `SharedBloom` with `open_until_filled` | when it connects, and when the server loses keys | when one process has inserted all keys of the store, and this process has received them |
+//!    | a shared filter with `open_above_lag` | when it connects, and when a lag begins | when the filter has caught up |
 //!
-//!    A rebuild does not open the cache: the old filter serves until the new one has all keys. The
-//!    rebuild of a `SharedSet` does not open it either.
+//!    A rebuild opens nothing: the old filter serves until the new one has all keys.
 //! 6. **A miss does not outlive its filter.** A client may request a key before its row exists,
 //!    while every key passes the filter. This process remembers the miss. Then another process adds
 //!    the row. Once the filter has the key, by a rebuild or because it is shared, the next get
 //!    loads the row. (Not if the key was a false positive of the filter: see [Several
-//!    processes](#several-processes).) While a shared filter may lack keys, the cache remembers no
-//!    miss, so made-up keys that come again read the store each time. It remembers misses if a feed
-//!    tells this process of all rows.
+//!    processes](#several-processes).) While a shared filter may lack keys, the cache remembers
+//!    misses only if a feed tells it of all rows. Otherwise, made-up keys that come again read the
+//!    store each time.
 //!
 //! The source file `flights.rs` states the protocol and proves it. The model checker loom tries it
 //! in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
 //! tasks.
 //!
 //! These promises are about the changes that *this* process makes or is told of. With a feed that
-//! [`follow`](future::GuardedCache::follow) applies, this holds for the changes of others:
+//! [`follow`](future::GuardedCache::follow) applies, they hold for a change of another process in
+//! this way:
 //!
-//! - **Told.** The cache has applied the feed's message. Promises 1 and 2 hold as if this process
-//!   had made the change. Once the cache listens, they also hold for every change from before.
-//! - **Not told yet.** A new row is turned away, and values are those before the change. This lasts
-//!   for the delay of the feed. If the feed broke without notice, it lasts for `silence` at most.
-//! - **Broken.** The cache has noticed that the feed broke, and does not listen again yet. It is
-//!   open, so it turns no committed row away. Two kinds of gets may return an older state:
-//!   - A get that joins a load that began before the commit of the row. It may return "missing". A
-//!     get after the end of that load returns the row.
-//!   - A get that finds a cached value. Cached values serve up to the age of
-//!     [`time_to_live`](CacheBuilder::time_to_live).
-//! - **One load per key** (3.) holds within each process.
+//! | the feed | gets of this process |
+//! |---|---|
+//! | has told the change | 1. and 2. hold as if this process had made the change. Once the cache listens, they also hold for every earlier change |
+//! | has not told it yet | A new row is turned away, and a value is the one before the change: for the delay of the feed, or for `silence` if the feed broke without notice |
+//! | has broken, and the cache knows it | The cache is open until it has listened again and rebuilt the filter, so it turns no row away. Cached values serve up to their [`time_to_live`](CacheBuilder::time_to_live). A get that joins a load from before the row may return "missing"; a get after the end of that load returns the row |
 //!
 //! `tests/cache/replicas.rs` simulates two processes with a feed that breaks, delays, repeats and
-//! swaps changes. It also shows what does not hold: if the feed loses a change without an error,
-//! the row is turned away until the next rebuild.
+//! swaps changes. It also shows a promise that does not hold: if the feed loses a change without an
+//! error, the row is turned away until the next rebuild.
 //!
 //! # Order of writes
 //!
-//! **The store first, then the cache.** Tests rarely show the difference, but only this order is
-//! right. If the cache learns of a key before the row is committed, a get in between reads the
-//! store and its miss is remembered. A rebuild in between loses the key altogether. If the code can
-//! be cancelled in between, at an `await`, call [`insert_on_drop`](Cache::insert_on_drop) before
-//! the commit: see [the guard's page](CacheGuard#order-of-insert-and-commit).
+//! **The store first, then the cache.** If the cache learns of a key before the row is committed, a
+//! get in between reads the store and its miss is remembered, and a rebuild in between loses the
+//! key. Tests rarely show this. If the code can be cancelled in between, at an `await`, call
+//! [`insert_on_drop`](Cache::insert_on_drop) before the commit: see [the guard's
+//! page](CacheGuard#order-of-insert-and-commit).
 //!
 //! # Readiness
 //!
-//! A new cache does not know the valid keys, so every key passes its filter, made-up ones too. It
-//! turns keys away once it [is ready](Cache::is_ready). One of three calls makes it so:
+//! A new cache is open, because it does not know the valid keys. It turns keys away once it [is
+//! ready](Cache::is_ready). One of three calls makes it so:
 //!
 //! - [`rebuild_now`](future::GuardedCache::rebuild_now), or the first rebuild of
 //!   [`rebuild_every`](future::GuardedCache::rebuild_every) or
@@ -145,27 +136,21 @@
 //!   the keys were inserted by [`insert_batch`](Cache::insert_batch), or the filter is a shared one
 //!   that other processes have filled.
 //!
-//! A service that must keep made-up keys off its store from the first request should wait until the
-//! cache is ready before it serves.
+//! A service that must keep made-up keys off its store should serve only once the cache is ready.
 //!
 //! # Rebuilds
 //!
-//! A rebuild reads all keys of the store into a new filter:
+//! A rebuild makes a new filter, and the old one serves meanwhile. Inserts go into both. The
+//! rebuild calls the *source*: your closure inserts all keys of the store into the [`Keys`] that it
+//! gets. Then the new filter takes the place of the old one, and the cache turns removed keys away.
 //!
-//! 1. The rebuild makes a new filter, and the old filter serves. From now on, each insert goes into
-//!    both.
-//! 2. The rebuild calls the *source*. This is your closure: it inserts all keys of the store into
-//!    the [`Keys`] that it gets.
-//! 3. The new filter takes the place of the old one. From now on, the cache turns removed keys
-//!    away.
-//!
-//! The store may have more keys than the new filter was planned for. Then the rebuild makes another
-//! filter, with room for a quarter more keys than there are, and calls the source a second time. (A
+//! If the store has more keys than the new filter was planned for, the rebuild makes another one,
+//! with room for a quarter more keys than there are, and calls the source a second time. (A
 //! [`Layered`] filter takes up to twice the planned keys without a second call.)
 //!
-//! A rebuild fails if the source fails, if the new filter cannot be built, or if the new filter has
-//! no room for the keys. The old filter then stays. `rebuild_now` also fails while another rebuild
-//! of the cache runs.
+//! A rebuild fails if the source fails, if the new filter cannot be built, or if it has no room for
+//! the keys. `rebuild_now` also fails while another rebuild of the cache runs. The old filter then
+//! stays.
 //!
 //! `rebuild_every` runs rebuilds on a schedule:
 //!
