@@ -59,18 +59,8 @@ impl RebuildError {
         matches!(self.0, RebuildErrorKind::InProgress)
     }
 
-    /// Whether the new filter had no room for a key. It was not committed.
-    ///
-    /// ```
-    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
-    ///
-    /// let filter = || CuckooFilter::with_capacity(10, 0.01);
-    /// let guard = CacheGuard::<u64, _>::new(filter()?);
-    /// let rebuild = guard.rebuild(filter()?)?;
-    /// rebuild.insert_all(0..1000);
-    /// assert!(rebuild.commit().unwrap_err().is_refused());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Whether the new filter had no room for a key. It was not committed. The example of
+    /// [`Rebuild::commit`](crate::Rebuild::commit) calls it.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(self.0, RebuildErrorKind::Refused)

@@ -9,30 +9,26 @@
 //! inserts again. A rebuild first publishes the pair, then reads the valid keys. Both put a
 //! `SeqCst` fence between their own write and their read of the other's write. So for each insert
 //! one of two things holds. Either the insert saw the pair and inserted into the next filter, or
-//! the rebuild began after the insert and reads a store that already has the key. A batch counts as
-//! one insert: the store has all its keys before, and the check comes after the last key.
-//!
-//! The second case needs the order "commit, then insert": [the type's
-//! page](CacheGuard#order-of-insert-and-commit) says why.
+//! the rebuild began after the insert and reads a store that already has the key: this needs [the
+//! order](CacheGuard#order-of-insert-and-commit) "commit, then insert". A batch counts as one
+//! insert: the store has all its keys before, and the check comes after the last key.
 //!
 //! # The drop of a filter
 //!
 //! Dropping a filter can take long: memory is unmapped, a thread is joined. No reader may do it.
 //! The thread that replaces the pair waits until every reader has left the old pair, and then drops
 //! it ([`Swap::replace`]). Readers never wait. A reader holds a pair only while the filters' own
-//! code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the closure of
-//! [`CacheGuard::check_batch`]). So the wait is at most as long as the longest running lookup or
-//! batch of inserts, and the caller's code may itself commit a rebuild.
+//! code runs, never during a caller's code, which may itself commit a rebuild. So the wait is at
+//! most as long as the longest running lookup or batch of inserts.
 //!
 //! # A filter that lacks valid keys
 //!
-//! Some filters can be full. A guard that turned away a key because its filter had no room for it
-//! would be wrong for good: the store has the row. So [`ServedFilter`] records that its filter
-//! refused a key, and admits every key from then on. The record belongs to the filter, not to the
-//! guard: the next filter that takes over has none, and holds the refused keys by the argument
-//! above (they were in the store before they were refused). A refusal by the next filter fails
-//! `Rebuild::commit`. A refusal after the check of `commit` is recorded too, and the guard is open
-//! after the commit. In no order is a key turned away.
+//! A guard that turned away a key because its full filter had refused it would be wrong for good:
+//! the store has the row. So [`ServedFilter`] records that its filter refused a key, and admits
+//! every key from then on. The record belongs to the filter: the next filter that takes over has
+//! none, and holds the refused keys by the argument above (they were in the store before they were
+//! refused). A refusal by the next filter fails `Rebuild::commit`. A refusal after the check of
+//! `commit` is recorded too, and the guard is open after the commit.
 //!
 //! [`CacheGuard::new_open`] makes the second record, for a filter that is not filled yet.
 //! [`CacheGuard::mark_ready`] deletes this record, so a check must read it *before* the filter. In
@@ -45,9 +41,8 @@
 //! does not have the record began after the call, and reads a store that has these keys.
 //!
 //! For refused keys, two alternatives are worse. A list of the refused hashes takes unbounded
-//! memory, and memory may be what is missing. If the insert returned an error and the key were
-//! turned away, every caller would have a row to repair, and [`InsertOnDrop`] has no caller. So an
-//! insert returns nothing: its caller has nothing to do.
+//! memory. An error of the insert would give every caller a row to repair, and [`InsertOnDrop`] has
+//! no caller.
 
 use crate::as_key::AsKey;
 use crate::filter::{CHUNK, GuardFilter, admit_all};
@@ -101,12 +96,11 @@ use std::sync::atomic::Ordering;
 ///
 /// Insert a key **after** the store has committed it. Otherwise a rebuild can read the store
 /// without the row after your insert, and the guard turns the key away after the rebuild. (You may
-/// insert the key before the commit as well, so that it is admitted as soon as it is committed.
-/// That costs a read of the store for each request that comes too early.)
+/// insert the key before the commit as well, so that it is admitted as soon as it is committed.)
 ///
 /// An async handler can be cancelled at any `await`: the store has committed, and the line with the
-/// `insert` never runs. Then the guard turns away a valid key until the next rebuild. A call of
-/// [`insert_on_drop`](Self::insert_on_drop) before the commit covers this case.
+/// `insert` never runs. A call of [`insert_on_drop`](Self::insert_on_drop) before the commit covers
+/// this case.
 ///
 /// # Open guards
 ///
@@ -131,14 +125,29 @@ use std::sync::atomic::Ordering;
 /// use lanebloom_guard::{CacheGuard, lanebloom::ScalableBloom};
 ///
 /// let builder = ScalableBloom::builder().expected_keys(100);
-/// let guard = CacheGuard::<u64, _>::new(builder.clone().max_layers(1).build()?);
-/// (0..200).for_each(|key| guard.insert(&key));
-/// assert!(guard.is_open() && guard.check(&17_000).is_some());
+/// let filter = |layers| builder.clone().max_layers(layers).build();
+/// let guard = CacheGuard::<u64, _>::new_open(filter(1)?);
+/// guard.insert_batch(&Vec::from_iter(0..80)); // all keys of the store
+/// assert!(guard.is_open() && !guard.is_ready());
+/// assert!(guard.check(&17_000).is_some());
+/// guard.mark_ready();
+/// assert!(!guard.is_open() && guard.is_ready());
+/// assert!(guard.check(&79).is_some() && guard.check(&17_000).is_none());
 ///
-/// let rebuild = guard.rebuild(builder.build()?)?;
+/// (80..200).for_each(|key| guard.insert(&key)); // the filter is full
+/// assert!(guard.is_open() && guard.is_ready());
+/// assert!(guard.check(&17_000).is_some());
+/// let rebuild = guard.rebuild(filter(9)?)?;
 /// rebuild.insert_all(0..200); // as read from the store
 /// rebuild.commit()?;
 /// assert!(!guard.is_open() && guard.check(&17_000).is_none());
+///
+/// let early = guard.rebuild(filter(9)?)?;
+/// guard.reopen(); // the feed of changes broke
+/// early.commit()?;
+/// assert!(guard.is_open() && !guard.is_ready());
+/// guard.rebuild(filter(9)?)?.commit()?;
+/// assert!(!guard.is_open() && guard.is_ready());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -351,9 +360,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         Self::with_gaps(filter, 0)
     }
 
-    /// Makes a guard whose filter is not filled yet. It is [open](Self#open-guards): it admits
-    /// every key until [`mark_ready`](Self::mark_ready), whose example shows it, or the commit of a
-    /// rebuild.
+    /// Makes a guard whose filter is not filled yet. It is [open](Self#open-guards) until
+    /// [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
     pub fn new_open(filter: F) -> Self {
         Self::with_gaps(filter, UNFILLED)
     }
@@ -382,25 +390,12 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         value
     }
 
-    /// [`get_with`](Self::get_with) for a load that can fail. A failure is not recorded.
+    /// [`get_with`](Self::get_with) for a load that can fail. A failure is not recorded. The example
+    /// of [`get_with_async`](Self::get_with_async) calls it, too.
     ///
     /// # Errors
     ///
     /// Fails if `load` fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// guard.insert("ann");
-    /// let load = || Err::<Option<u32>, _>("timeout");
-    /// assert_eq!(guard.try_get_with("ann", load), Err("timeout"));
-    /// assert_eq!(guard.try_get_with("eve", load), Ok(None));
-    /// assert_eq!((guard.stats().admitted, guard.stats().found), (1, 0));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     pub fn try_get_with<Q: AsKey<K> + ?Sized, V, E>(
         &self,
         key: &Q,
@@ -429,12 +424,15 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// assert_eq!(guard.get_with_async("eve", load).await, None);
     /// let load = async || Err::<Option<u32>, _>("timeout");
     /// assert_eq!(guard.try_get_with_async("ann", load).await, Err("timeout"));
+    /// let load = || Err::<Option<u32>, _>("timeout");
+    /// assert_eq!(guard.try_get_with("ann", load), Err("timeout"));
+    /// assert_eq!(guard.try_get_with("eve", load), Ok(None));
     /// # }
     /// # let guard = CacheGuard::with_capacity(1000, 0.01)?;
     /// # guard.insert("ann");
     /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     /// # assert!(std::pin::pin!(get(&guard)).poll(&mut context).is_ready());
-    /// # assert_eq!((guard.stats().admitted, guard.stats().found), (2, 1));
+    /// # assert_eq!((guard.stats().admitted, guard.stats().found), (3, 1));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub async fn get_with_async<Q: AsKey<K> + ?Sized, V>(
@@ -686,20 +684,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// Declares that the filter has every valid key: a guard of [`new_open`](Self::new_open) turns
     /// made-up keys away from now on. All inserts of the keys must happen before this call.
     ///
-    /// A guard whose filter has refused a key stays [open](Self#open-guards). For other guards this
-    /// does nothing.
-    ///
-    /// ```
-    /// use lanebloom_guard::{CacheGuard, lanebloom::ConcurrentBloom};
-    ///
-    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// let guard = CacheGuard::<str, _>::new_open(filter);
-    /// guard.insert_batch(&["ann", "bob"]); // all keys of the store
-    /// assert!(guard.check("eve").is_some());
-    /// guard.mark_ready();
-    /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
+    /// A guard whose filter has refused a key stays [open](Self#open-guards).
     pub fn mark_ready(&self) {
         // A filter that takes over meanwhile has no such record.
         self.filters
@@ -715,19 +700,6 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// A rebuild under way does not close the guard, because it may have read the store before
     /// these keys were there. It commits as usual, and the guard stays open.
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// let early = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// guard.reopen(); // the feed of changes broke
-    /// early.commit()?;
-    /// assert!(guard.is_open() && !guard.is_ready());
-    /// guard.rebuild_with_capacity(1000, 0.01)?.commit()?;
-    /// assert!(!guard.is_open() && guard.is_ready());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn reopen(&self) {
         self.insert_by(ServedFilter::open);
     }
@@ -735,17 +707,6 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// Whether the filter was filled: false after [`new_open`](Self::new_open) and after
     /// [`reopen`](Self::reopen), until [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
     /// It stays true if the filter refuses a key and the guard [opens](Self#open-guards) again.
-    ///
-    /// ```
-    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
-    ///
-    /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
-    /// let guard = CacheGuard::<u64, _>::new_open(filter);
-    /// guard.mark_ready();
-    /// (0..1000).for_each(|key| guard.insert(&key));
-    /// assert!(guard.is_ready() && guard.is_open());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.filters.load().serving.gaps() & UNFILLED == 0

@@ -19,11 +19,24 @@ use std::sync::atomic::Ordering;
 ///
 /// ```
 /// use lanebloom_guard::CacheGuard;
+/// use std::collections::HashSet;
 ///
 /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-/// guard.insert("ann");
+/// let found = |key| guard.check(key).is_some();
+/// guard.insert("removed");
 /// drop(guard.rebuild_with_capacity(1000, 0.01)?); // the store failed, say
-/// assert!(guard.check("ann").is_some());
+/// assert!(found("removed"));
+///
+/// let store = HashSet::from(["ann", "bob"]);
+/// let rebuild = guard.rebuild_with_capacity(2000, 0.01)?;
+/// guard.insert("added meanwhile");
+/// rebuild.insert_all(store); // read after the rebuild began
+/// rebuild.insert("carl");
+/// rebuild.insert_batch(&["dave", "eve"]);
+/// assert!(rebuild.filter().statistics().len >= 5);
+/// rebuild.commit()?;
+/// assert!(["ann", "bob", "carl", "dave", "eve"].into_iter().all(found));
+/// assert!(found("added meanwhile") && !found("removed"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "the guard keeps its old filter until `commit`"]
@@ -53,28 +66,8 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     ///
     /// # Errors
     ///
-    /// Fails if another rebuild of this guard is in progress, or as `with_capacity` does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    /// use std::collections::HashSet;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// guard.insert("removed");
-    ///
-    /// let store = HashSet::from(["ann", "bob"]);
-    /// let rebuild = guard.rebuild_with_capacity(2000, 0.01)?;
-    /// guard.insert("added meanwhile");
-    /// rebuild.insert_all(store); // read after the rebuild began
-    /// rebuild.commit()?;
-    ///
-    /// let found = |key| guard.check(key).is_some();
-    /// assert!(found("ann") && found("bob") && found("added meanwhile"));
-    /// assert!(!found("removed"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Fails if another rebuild of this guard is in progress, or as `with_capacity` does. The example
+    /// of [`Rebuild`] calls it.
     pub fn rebuild_with_capacity(&self, keys: usize, false_positive_rate: f64) -> Result<Rebuild<'_, K>, RebuildError> {
         self.begin_rebuild(|| keyed_filter(keys, false_positive_rate))
     }
@@ -139,23 +132,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
 }
 
 impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
-    /// Inserts a key into the new filter alone.
+    /// Inserts a key into the new filter alone: see the [example above](Self#examples).
     ///
     /// Use it for keys that you read from the store. A key that is added to the store belongs into
     /// the guard, by [`CacheGuard::insert`]. If the filter has no room for a key,
     /// [`commit`](Self::commit) fails.
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// rebuild.insert("ann");
-    /// rebuild.insert_batch(&["bob", "carl"]);
-    /// rebuild.commit()?;
-    /// assert!(guard.check("ann").is_some() && guard.check("carl").is_some());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         self.next.insert(key.borrow());
     }
@@ -171,7 +152,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     }
 
     /// [`insert_batch`](Self::insert_batch) of the keys of an iterator, until the filter refuses
-    /// one. The example of [`CacheGuard::rebuild_with_capacity`] calls it.
+    /// one.
     pub fn insert_all<Q: AsKey<K> + Funnel>(&self, keys: impl IntoIterator<Item = Q>) {
         let (mut keys, mut batch) = (keys.into_iter(), Vec::with_capacity(CHUNK));
         while !self.next.has_refused() {
@@ -185,16 +166,6 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     }
 
     /// The new filter, as [`CacheGuard::filter`].
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
-    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// rebuild.insert_all(0..600);
-    /// assert!(rebuild.filter().statistics().len.abs_diff(600) < 60);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn filter(&self) -> &Arc<F> {
         &self.next.filter
