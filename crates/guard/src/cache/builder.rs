@@ -432,7 +432,11 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     ///     .load_timeout(Duration::from_secs(5))
     ///     .build(read)?;
     /// let (one, other) = tokio::join!(cache.get(&1), cache.get(&2));
-    /// assert!(one.is_ok() && other.unwrap_err().is_refused());
+    /// assert_eq!(one?, Some(1));
+    /// let error = other.unwrap_err();
+    /// assert!(error.is_refused());
+    /// let text = "the load was refused: 1 load runs and 0 wait, the limit";
+    /// assert_eq!(error.to_string(), text);
     /// # Ok(()) }
     /// ```
     pub fn load_limit(mut self, at_once: usize, waiting: usize) -> Self {
@@ -463,7 +467,9 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// let read = async |_| pending::<Result<Option<u64>, Infallible>>().await;
     /// let builder = GuardedCache::<u64, u64>::builder();
     /// let cache = builder.load_timeout(Duration::from_secs(2)).build(read)?;
-    /// assert!(cache.get(&17).await.unwrap_err().is_timeout());
+    /// let error = cache.get(&17).await.unwrap_err();
+    /// assert!(error.is_timeout());
+    /// assert_eq!(error.to_string(), "the load took longer than 2s");
     /// # Ok(()) }
     /// ```
     pub fn load_timeout(mut self, timeout: Duration) -> Self {
@@ -472,50 +478,16 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     }
 
     /// Gathers the loads of single gets into calls of [`load_many`](future::Loader::load_many), as
-    /// dataloaders do. The first get that needs a load waits for `window`, and the gets that come
-    /// meanwhile join its batch. A batch of `max_keys` is loaded at once. A window of zero gathers
-    /// the gets of all tasks that are ready to run. It needs a cache whose gets are awaited, and a
-    /// loader that reads many rows at once.
+    /// dataloaders do: the example of [`future::Loader`] shows it. The first get that needs a load
+    /// waits for `window`, and the gets that come meanwhile join its batch. A batch of `max_keys` is
+    /// loaded at once. A window of zero gathers the gets of all tasks that are ready to run. It
+    /// needs a cache whose gets are awaited, and a loader that reads many rows at once.
     ///
     /// A batch is one load for the [`load_limit`](Self::load_limit) and the
     /// [`load_timeout`](Self::load_timeout), and its error reaches all its gets. If a key changes
     /// meanwhile, the batch does not cache it, and the next get loads it again. Refreshes of single
     /// gets are gathered too. A [`get_with`](future::GuardedCache::get_with) and a multi-get load
     /// at once, by themselves.
-    ///
-    /// ```
-    /// use lanebloom_guard::future::{GuardedCache, Loader};
-    /// use std::convert::Infallible;
-    /// use std::time::Duration;
-    ///
-    /// struct Table;
-    ///
-    /// impl Loader<u64, u64> for Table {
-    ///     type Error = Infallible;
-    ///
-    ///     async fn load(&self, id: u64) -> Result<Option<u64>, Infallible> {
-    ///         unreachable!("{id} alone")
-    ///     }
-    ///
-    ///     // SELECT id, row FROM rows WHERE id IN (...)
-    ///     async fn load_many(
-    ///         &self,
-    ///         ids: Vec<u64>,
-    ///     ) -> Result<Vec<(u64, u64)>, Infallible> {
-    ///         assert_eq!(ids.len(), 3);
-    ///         Ok(ids.into_iter().map(|id| (id, 10 * id)).collect())
-    ///     }
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let cache = GuardedCache::<u64, u64>::builder()
-    ///     .gather_gets(Duration::from_millis(2), 100)
-    ///     .build(Table)?;
-    /// let rows = tokio::join!(cache.get(&1), cache.get(&2), cache.get(&3));
-    /// assert_eq!((rows.0?, rows.1?, rows.2?), (Some(10), Some(20), Some(30)));
-    /// # Ok(()) }
-    /// ```
     pub fn gather_gets(mut self, window: Duration, max_keys: usize) -> Self {
         self.options.gather = Some((window, max_keys));
         self

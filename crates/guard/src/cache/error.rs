@@ -16,13 +16,20 @@ use std::time::Duration;
 /// use lanebloom_guard::sync::GuardedCache;
 /// use std::io::{self, ErrorKind};
 ///
-/// let read = |_| Err::<Option<u32>, _>(io::Error::from(ErrorKind::TimedOut));
+/// # std::panic::set_hook(Box::new(|_| {}));
+/// let read = |id| match id {
+///     17 => Err::<Option<u32>, _>(io::Error::from(ErrorKind::TimedOut)),
+///     _ => panic!("a bug at {id}"),
+/// };
 /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
-/// cache.insert(&17);
 /// let error = cache.get(&17).unwrap_err();
 /// assert_eq!(error.to_string(), "the load failed");
 /// let cause = error.downcast_ref::<io::Error>().unwrap();
 /// assert_eq!(cause.kind(), ErrorKind::TimedOut);
+///
+/// let error = cache.get(&18).unwrap_err();
+/// assert!(error.is_panic());
+/// assert_eq!(error.to_string(), "the loader panicked: a bug at 18");
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -94,76 +101,22 @@ impl LoadError {
         matches!(self.0, LoadErrorKind::Cycle { .. })
     }
 
-    /// Whether the load took longer than the [`load_timeout`](crate::CacheBuilder::load_timeout).
-    /// (If the loader has its own timeout, that is an error of the loader.)
-    ///
-    /// ```
-    /// use lanebloom_guard::future::GuardedCache;
-    /// use std::convert::Infallible;
-    /// use std::future::pending;
-    /// use std::time::Duration;
-    ///
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |_| pending::<Result<Option<u64>, Infallible>>().await;
-    /// let cache = GuardedCache::<u64, u64>::builder()
-    ///     .load_timeout(Duration::from_secs(2))
-    ///     .build(read)?;
-    /// let error = cache.get(&17).await.unwrap_err();
-    /// assert!(error.is_timeout());
-    /// assert_eq!(error.to_string(), "the load took longer than 2s");
-    /// # Ok(()) }
-    /// ```
+    /// Whether the load took longer than the [`load_timeout`](crate::CacheBuilder::load_timeout),
+    /// whose example calls this. (If the loader has its own timeout, that is an error of the loader.)
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         matches!(self.0, LoadErrorKind::TimedOut(_))
     }
 
-    /// Whether the load was refused, because [too many](crate::CacheBuilder::load_limit) ran and
-    /// waited. The store was not asked. A service should respond with 503.
-    ///
-    /// ```
-    /// use lanebloom_guard::future::GuardedCache;
-    /// use std::convert::Infallible;
-    /// use std::time::Duration;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |id: u64| {
-    ///     tokio::task::yield_now().await; // for the store's answer
-    ///     Ok::<_, Infallible>(Some(id))
-    /// };
-    /// let cache = GuardedCache::<u64, u64>::builder()
-    ///     .load_limit(1, 0) // in a service, 64 and 1000, say
-    ///     .load_timeout(Duration::from_secs(5))
-    ///     .build(read)?;
-    /// let (one, other) = tokio::join!(cache.get(&1), cache.get(&2));
-    /// assert_eq!(one?, Some(1));
-    /// let error = other.unwrap_err();
-    /// assert!(error.is_refused());
-    /// let text = "the load was refused: 1 load runs and 0 wait, the limit";
-    /// assert_eq!(error.to_string(), text);
-    /// # Ok(()) }
-    /// ```
+    /// Whether the load was refused, because too many ran and waited: the example of
+    /// [`load_limit`](crate::CacheBuilder::load_limit) calls this. The store was not asked. A service
+    /// should respond with 503.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(self.0, LoadErrorKind::Refused { .. })
     }
 
     /// Whether the loader panicked.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// # use std::convert::Infallible;
-    /// # std::panic::set_hook(Box::new(|_| {}));
-    /// let read = |id| -> Result<Option<u32>, Infallible> { panic!("a bug at {id}") };
-    /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
-    /// cache.insert(&17);
-    /// let error = cache.get(&17).unwrap_err();
-    /// assert!(error.is_panic());
-    /// assert_eq!(error.to_string(), "the loader panicked: a bug at 17");
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     #[must_use]
     pub fn is_panic(&self) -> bool {
         matches!(self.0, LoadErrorKind::Panicked(_))

@@ -3,37 +3,7 @@
 use crate::error::BoxError;
 use std::time::Duration;
 
-/// A change of the store, as a [`Feed`] tells it.
-///
-/// ```
-/// use lanebloom_guard::{BlockingFeed, BoxError, Change, sync::GuardedCache};
-/// use std::time::Duration;
-///
-/// /// A feed that tells these changes and breaks then.
-/// struct Script(std::vec::IntoIter<Change<u64>>);
-///
-/// impl BlockingFeed<u64> for Script {
-///     fn listen(&mut self, _: Duration) -> Result<(), BoxError> {
-///         Ok(())
-///     }
-///
-///     fn next(&mut self, _: Duration) -> Result<Change<u64>, BoxError> {
-///         self.0.next().ok_or("the end".into())
-///     }
-/// }
-///
-/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-/// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-/// let changes = vec![Change::Written(1), Change::Alive, Change::Removed(2)];
-/// let feed = Script(changes.into_iter());
-/// let following = cache.follow(feed, Duration::from_secs(60), |_| Ok(()));
-/// while cache.stats().removed == 0 {
-///     std::thread::yield_now();
-/// }
-/// assert_eq!((cache.stats().inserted, cache.stats().removed), (1, 1));
-/// # following.stop();
-/// # Ok::<(), BoxError>(())
-/// ```
+/// A change of the store, as a [`Feed`] tells it. The example of [`BlockingFeed`] tells all three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change<K> {
@@ -53,33 +23,40 @@ pub enum Change<K> {
 /// one, `next` must fail.
 ///
 /// ```
-/// use lanebloom_guard::{BoxError, Change, Feed, future::GuardedCache};
+/// use lanebloom_guard::{BoxError, Change, Feed, Keys, future::GuardedCache};
+/// use std::convert::Infallible;
 /// use std::time::Duration;
-/// use tokio::sync::mpsc;
+/// use tokio::sync::broadcast;
 ///
-/// /// A queue of ids that loses none.
-/// struct Queue(mpsc::UnboundedReceiver<u64>);
+/// struct Messages(broadcast::Sender<u64>, Option<broadcast::Receiver<u64>>);
 ///
-/// impl Feed<u64> for Queue {
+/// impl Feed<u64> for Messages {
 ///     async fn listen(&mut self) -> Result<(), BoxError> {
+///         self.1 = Some(self.0.subscribe());
 ///         Ok(())
 ///     }
 ///
 ///     async fn next(&mut self) -> Result<Change<u64>, BoxError> {
-///         Ok(Change::Written(self.0.recv().await.ok_or("the queue is closed")?))
+///         let messages = self.1.as_mut().ok_or("not listening")?;
+///         Ok(Change::Written(messages.recv().await?)) // fails if it lags
 ///     }
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), BoxError> {
-/// # let read = async |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+/// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
 /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-/// let (send, receive) = mpsc::unbounded_channel();
+/// let (send, _) = broadcast::channel(1000);
+/// let feed = Messages(send.clone(), None);
 /// let silence = Duration::from_secs(60);
-/// let following = cache.follow(Queue(receive), silence, async |_| Ok(()));
-/// let following = tokio::spawn(following);
-/// send.send(17)?; // another process has written the row
-/// while cache.stats().inserted == 0 {
+/// let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
+/// let following = tokio::spawn(cache.follow(feed, silence, all));
+/// while !cache.is_ready() {
+///     tokio::task::yield_now().await; // the first rebuild
+/// }
+/// assert_eq!(cache.get(&3).await?, None);
+/// send.send(3)?; // another process has added the row
+/// while cache.get(&3).await? != Some(3) {
 ///     tokio::task::yield_now().await;
 /// }
 /// # following.abort();
@@ -103,10 +80,54 @@ pub trait Feed<K>: Send {
     fn next(&mut self) -> impl Future<Output = Result<Change<K>, BoxError>> + Send;
 }
 
-/// A [`Feed`] whose calls block, for [`sync::GuardedCache::follow`], whose example implements one,
-/// as that of [`Change`] does. Everything that the page of `Feed` says holds for it, too.
+/// A [`Feed`] whose calls block, for
+/// [`sync::GuardedCache::follow`](crate::sync::GuardedCache::follow). Everything that the page of
+/// `Feed` says holds for it, too.
 ///
-/// [`sync::GuardedCache::follow`]: crate::sync::GuardedCache::follow
+/// ```
+/// use lanebloom_guard::{BlockingFeed, BoxError, Change, sync::GuardedCache};
+/// use std::convert::Infallible;
+/// use std::sync::mpsc::{self, Receiver};
+/// use std::time::Duration;
+///
+/// /// A queue that loses no change.
+/// struct Queue(Receiver<Change<u64>>);
+///
+/// impl BlockingFeed<u64> for Queue {
+///     fn listen(&mut self, _: Duration) -> Result<(), BoxError> {
+///         Ok(())
+///     }
+///
+///     fn next(&mut self, timeout: Duration) -> Result<Change<u64>, BoxError> {
+///         Ok(self.0.recv_timeout(timeout)?)
+///     }
+/// }
+///
+/// let read = |id: u64| Ok::<_, Infallible>(Some(id));
+/// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+/// let (send, receive) = mpsc::channel();
+/// let silence = Duration::from_secs(60);
+/// let all = [1, 2];
+/// let following =
+///     cache.follow(Queue(receive), silence, move |keys| Ok(keys.insert_all(all)?));
+/// while !cache.is_ready() {
+///     std::thread::yield_now(); // the first rebuild
+/// }
+/// assert_eq!(cache.get(&3)?, None);
+/// send.send(Change::Alive)?;
+/// send.send(Change::Written(3))?; // another process has added the row
+/// while cache.get(&3)? != Some(3) {
+///     std::thread::yield_now();
+/// }
+/// send.send(Change::Removed(2))?;
+/// drop(send); // the feed breaks
+/// while cache.is_ready() {
+///     std::thread::yield_now();
+/// }
+/// following.stop();
+/// assert_eq!((cache.stats().inserted, cache.stats().removed), (1, 1));
+/// # Ok::<(), BoxError>(())
+/// ```
 pub trait BlockingFeed<K>: Send {
     /// [`Feed::listen`], for at most `timeout`.
     ///

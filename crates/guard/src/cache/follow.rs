@@ -93,46 +93,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
     ///
     /// # Examples
     ///
-    /// ```
-    /// use lanebloom_guard::{BoxError, Change, Feed, Keys, future::GuardedCache};
-    /// use std::convert::Infallible;
-    /// use std::time::Duration;
-    /// use tokio::sync::broadcast;
-    ///
-    /// struct Messages(broadcast::Sender<u64>, Option<broadcast::Receiver<u64>>);
-    ///
-    /// impl Feed<u64> for Messages {
-    ///     async fn listen(&mut self) -> Result<(), BoxError> {
-    ///         self.1 = Some(self.0.subscribe());
-    ///         Ok(())
-    ///     }
-    ///
-    ///     async fn next(&mut self) -> Result<Change<u64>, BoxError> {
-    ///         let messages = self.1.as_mut().ok_or("not listening")?;
-    ///         Ok(Change::Written(messages.recv().await?)) // fails if it lags
-    ///     }
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), BoxError> {
-    /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-    /// let (send, _) = broadcast::channel(1000);
-    /// let feed = Messages(send.clone(), None);
-    /// let silence = Duration::from_secs(60);
-    /// let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
-    /// let following = tokio::spawn(cache.follow(feed, silence, all));
-    /// while !cache.is_ready() {
-    ///     tokio::task::yield_now().await; // the first rebuild
-    /// }
-    /// assert_eq!(cache.get(&3).await?, None);
-    /// send.send(3)?; // another process has added the row
-    /// while cache.get(&3).await? != Some(3) {
-    ///     tokio::task::yield_now().await;
-    /// }
-    /// # following.abort();
-    /// # Ok(()) }
-    /// ```
+    /// [`Feed`] has one.
     pub fn follow<W, S>(
         &self,
         mut feed: W,
@@ -252,46 +213,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
     ///
     /// # Examples
     ///
-    /// ```
-    /// use lanebloom_guard::{BlockingFeed, BoxError, Change, sync::GuardedCache};
-    /// use std::convert::Infallible;
-    /// use std::sync::mpsc::{self, Receiver};
-    /// use std::time::Duration;
-    ///
-    /// /// A queue of ids that loses none.
-    /// struct Queue(Receiver<u64>);
-    ///
-    /// impl BlockingFeed<u64> for Queue {
-    ///     fn listen(&mut self, _: Duration) -> Result<(), BoxError> {
-    ///         Ok(())
-    ///     }
-    ///
-    ///     fn next(&mut self, timeout: Duration) -> Result<Change<u64>, BoxError> {
-    ///         Ok(Change::Written(self.0.recv_timeout(timeout)?))
-    ///     }
-    /// }
-    ///
-    /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let (send, receive) = mpsc::channel();
-    /// let silence = Duration::from_secs(60);
-    /// let following = cache.follow(Queue(receive), silence, |keys| {
-    ///     keys.insert_all([1, 2])?;
-    ///     Ok(())
-    /// });
-    /// while !cache.is_ready() {
-    ///     std::thread::yield_now(); // the first rebuild
-    /// }
-    /// assert_eq!(cache.get(&3)?, None);
-    /// send.send(3)?; // another process has added the row
-    /// while cache.get(&3)? != Some(3) {
-    ///     std::thread::yield_now();
-    /// }
-    /// drop(send);
-    /// following.stop();
-    /// assert!(!cache.is_ready());
-    /// # Ok::<(), BoxError>(())
-    /// ```
+    /// [`BlockingFeed`] has one.
     pub fn follow<W, S>(&self, mut feed: W, silence: Duration, mut source: S) -> Background
     where
         W: BlockingFeed<K::Owned> + 'static,

@@ -11,7 +11,6 @@ use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::landing::{FlightOf, Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::loads::Load;
-use crate::cache::schedule::{LOOK, failures, is_in_progress, pause};
 use crate::cache::{Cache, Lookup, whole};
 use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
@@ -31,7 +30,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tracing::{Instrument, debug_span};
 
@@ -475,41 +474,35 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     {
         let cache = self.clone();
         async move {
-            let mut failed = 0;
-            let mut wait = cache.first_pause(interval);
+            let (mut schedule, mut wait) = cache.schedule(interval);
             loop {
                 tokio::time::sleep(wait).await;
-                let due = Instant::now();
-                let result = loop {
-                    if let Some(rebuilt) = cache.rebuilt_since(due) {
-                        break Ok(rebuilt);
-                    }
-                    if !cache.is_unheard() {
+                wait = match schedule.look(&cache) {
+                    Some(wait) => wait,
+                    None => {
                         let result = catch_panic(cache.rebuild_by(&mut source, || false)).await;
-                        let result = cache.unless_panicked(result);
-                        if !is_in_progress(&result) {
-                            break result;
-                        }
+                        schedule.ended(&cache.unless_panicked(result))
                     }
-                    tokio::time::sleep(LOOK).await;
                 };
-                failed = failures(failed, &result);
-                wait = pause(interval, failed);
             }
         }
     }
 }
 
 /// Reads rows from the store. Every `Fn(key) -> impl Future<Output = Result<Option<V>, E>>` is a
-/// loader. Your own type can read many rows at once for [`GuardedCache::get_many`]. A loader may
-/// get [other keys](crate#loaders-that-get-other-keys).
+/// loader. Your own type can read many rows at once, for [`GuardedCache::get_many`] and for gets
+/// that the cache [gathers](crate::CacheBuilder::gather_gets). A loader may get [other
+/// keys](crate#loaders-that-get-other-keys).
 ///
 /// ```
 /// use lanebloom_guard::future::{GuardedCache, Loader};
 /// use std::convert::Infallible;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::time::Duration;
 ///
 /// type Name = &'static str;
 /// struct Table([Name; 3]);
+/// static CALLS: AtomicU32 = AtomicU32::new(0);
 ///
 /// impl Loader<usize, Name> for Table {
 ///     type Error = Infallible;
@@ -523,6 +516,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 ///         &self,
 ///         ids: Vec<usize>,
 ///     ) -> Result<Vec<(usize, Name)>, Infallible> {
+///         CALLS.fetch_add(1, Ordering::Relaxed);
 ///         let row = |id| Some((id, *self.0.get(id)?));
 ///         Ok(ids.into_iter().filter_map(row).collect())
 ///     }
@@ -530,10 +524,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-/// let table = Table(["ann", "bob", "carl"]);
-/// let cache = GuardedCache::<usize, Name>::builder().build(table)?;
-/// let rows = cache.get_many(&[3, 2, 1]).await?;
-/// assert_eq!(rows, [None, Some("carl"), Some("bob")]);
+/// let cache = GuardedCache::<usize, Name>::builder()
+///     .gather_gets(Duration::from_millis(2), 100)
+///     .build(Table(["ann", "bob", "carl"]))?;
+/// let rows = cache.get_many(&[4, 2]).await?;
+/// assert_eq!(rows, [None, Some("carl")]);
+/// let (ann, bob) = tokio::join!(cache.get(&0), cache.get(&1));
+/// assert_eq!((ann?, bob?), (Some("ann"), Some("bob")));
+/// assert_eq!(CALLS.load(Ordering::Relaxed), 2);
 /// # Ok(()) }
 /// ```
 pub trait Loader<K: Key + ?Sized, V: Send + 'static>: Send + Sync + 'static {

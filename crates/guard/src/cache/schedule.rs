@@ -184,26 +184,56 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         })
     }
 
-    /// The rebuild that serves as the one of a schedule, which was due at `due`: one that ended
-    /// since then, whoever began it. It has read the store at about the same time.
-    pub(super) fn rebuilt_since(&self, due: Instant) -> Option<Rebuilt> {
-        let (at, rebuilt) = self.history().last?;
-        (at >= due).then_some(rebuilt)
-    }
-
-    /// Whether a feed is followed that does not listen yet. A rebuild would not close the cache,
-    /// and the feed rebuilds it once it listens.
-    pub(super) fn is_unheard(&self) -> bool {
-        self.history().is_unheard
-    }
-
-    /// The pause before the first rebuild: none if the cache is open, since made-up keys reach the
-    /// store until then.
-    pub(super) fn first_pause(&self, interval: Duration) -> Duration {
-        match self.0.guard.is_open() {
+    /// A schedule of rebuilds, and the pause before the first one: none if the cache is open, since
+    /// made-up keys reach the store until then.
+    pub(super) fn schedule(&self, interval: Duration) -> (Schedule, Duration) {
+        let wait = match self.0.guard.is_open() {
             true => Duration::ZERO,
             false => pause(interval, 0),
+        };
+        let (due, failed) = (None, 0);
+        (Schedule { interval, due, failed }, wait)
+    }
+}
+
+/// A schedule of rebuilds, of either mode.
+pub(super) struct Schedule {
+    interval: Duration,
+    /// Since when a rebuild is due that has not ended.
+    due: Option<Instant>,
+    /// The number of failures in a row.
+    failed: u32,
+}
+
+impl Schedule {
+    /// Call it after a pause: returns the next pause, or `None` if a rebuild should begin now. A
+    /// rebuild that has ended since this one was due serves as the scheduled one, whoever began it.
+    /// While a feed is followed that does not listen yet, a rebuild would not close the cache, and
+    /// the feed rebuilds it once it listens.
+    pub(super) fn look<K: Key + ?Sized, V: Value, F>(&mut self, cache: &Cache<K, V, F>) -> Option<Duration>
+    where
+        F: GuardFilter,
+    {
+        let due = *self.due.get_or_insert_with(Instant::now);
+        let History { last, is_unheard, .. } = *cache.history();
+        match last {
+            Some((at, rebuilt)) if at >= due => Some(self.ended(&Ok(rebuilt))),
+            _ => is_unheard.then_some(LOOK),
         }
+    }
+
+    /// The pause after a rebuild.
+    pub(super) fn ended(&mut self, result: &Result<Rebuilt, RebuildError>) -> Duration {
+        if is_in_progress(result) {
+            return LOOK;
+        }
+        self.due = None;
+        self.failed = if result.is_ok() {
+            0
+        } else {
+            self.failed.saturating_add(1)
+        };
+        pause(self.interval, self.failed)
     }
 }
 
@@ -232,12 +262,4 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 pub(super) fn is_in_progress(result: &Result<Rebuilt, RebuildError>) -> bool {
     result.as_ref().is_err_and(RebuildError::is_in_progress)
-}
-
-/// The number of failures in a row, after this result.
-pub(super) fn failures(before: u32, result: &Result<Rebuilt, RebuildError>) -> u32 {
-    match result {
-        Ok(_) => 0,
-        Err(_) => before.saturating_add(1),
-    }
 }

@@ -11,7 +11,6 @@ use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::limits::{block_on, block_on_for};
 use crate::cache::loads::{Cycle, Load, Wait};
-use crate::cache::schedule::{LOOK, failures, is_in_progress, pause};
 use crate::cache::{Cache, Lookup, whole};
 use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
@@ -27,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tracing::debug_span;
 
 /// A read-through cache over a store, with a filter of all valid keys in front. Its gets block.
@@ -44,26 +43,35 @@ use tracing::debug_span;
 /// # Examples
 ///
 /// ```
-/// use lanebloom_guard::sync::GuardedCache;
+/// use lanebloom_guard::{Parts, sync::GuardedCache};
 /// use std::io;
 ///
-/// let read = |id: u64| -> io::Result<Option<String>> {
-///     Ok((id < 1000).then(|| format!("user {id}")))
+/// let read = |(tenant, name): (u32, String)| -> io::Result<Option<String>> {
+///     Ok((tenant < 9).then(|| format!("{name} of {tenant}")))
 /// };
-/// let cache = GuardedCache::<u64, String>::builder()
+/// let cache = GuardedCache::<(u32, String), String>::builder()
 ///     .expected_keys(10_000)
 ///     .build_blocking(read)?;
-/// let all = 0..=1000; // SELECT id FROM users
+/// let key = |tenant, name: &str| (tenant, name.to_owned());
+/// let all = [key(7, "ann"), key(7, "john"), key(9, "removed")]; // SELECT ... FROM users
 /// cache.rebuild_now(|keys| Ok(keys.insert_all(all.clone())?))?;
 ///
-/// assert_eq!(cache.get(&17)?.as_deref(), Some("user 17")); // loaded
-/// assert_eq!(cache.get(&17)?.as_deref(), Some("user 17")); // cached
-/// assert_eq!(cache.get(&1000)?, None); // missing in the store
-/// assert_eq!(cache.get(&1000)?, None); // remembered
-/// assert_eq!(cache.get(&123_456)?, None); // turned away
+/// let ann = cache.get(&all[0])?;
+/// assert_eq!(ann.as_deref(), Some("ann of 7")); // loaded
+/// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, ann); // cached
+/// assert_eq!(cache.get(&all[2])?, None); // missing in the store
+/// let rows = cache.get_many(&all)?; // one is loaded, one remembered
+/// assert_eq!(rows, [ann, Some("john of 7".into()), None]);
+///
+/// let primary = || Ok::<_, io::Error>(Some("from the primary".into()));
+/// assert_eq!(cache.get_with(&key(8, "eve"), primary)?, None); // turned away
+/// cache.insert(&key(8, "eve"));
+/// let eve = cache.get_with(&key(8, "eve"), primary)?;
+/// assert_eq!(eve.as_deref(), Some("from the primary"));
+/// assert_eq!(cache.get(&key(8, "eve"))?, eve); // cached
 ///
 /// let stats = cache.stats();
-/// assert_eq!((stats.loads, stats.hits), (2, 1));
+/// assert_eq!((stats.loads, stats.hits), (4, 3));
 /// assert_eq!((stats.known_misses, stats.guard.turned_away), (1, 1));
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
@@ -140,22 +148,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Errors
     ///
     /// Fails as [`get`](Self::get) does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::{Parts, sync::GuardedCache};
-    /// use std::convert::Infallible;
-    ///
-    /// let read = |key: (u32, String)| Ok::<_, Infallible>(Some(key.1.len()));
-    /// let builder = GuardedCache::<(u32, String), usize>::builder();
-    /// let cache = builder.build_blocking(read)?;
-    /// cache.insert(&(7, "ann".into()));
-    /// cache.mark_ready();
-    /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, Some(3));
-    /// assert_eq!(cache.get_equivalent(&Parts((&8, "ann")))?, None); // turned away
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     pub fn get_equivalent<Q>(&self, key: &Q) -> Result<Option<V>, LoadError>
     where
         Q: Funnel + Hash + Equivalent<K::Owned> + ?Sized,
@@ -174,23 +166,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Errors
     ///
     /// Fails as [`get`](Self::get) does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::sync::GuardedCache;
-    /// use std::convert::Infallible;
-    ///
-    /// let read = |_| Ok::<_, Infallible>(Some("from the replica"));
-    /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
-    /// cache.insert(&17);
-    /// cache.mark_ready();
-    /// let primary = || Ok::<_, Infallible>(Some("from the primary"));
-    /// assert_eq!(cache.get_with(&18, primary)?, None); // turned away
-    /// assert_eq!(cache.get_with(&17, primary)?, Some("from the primary"));
-    /// assert_eq!(cache.get(&17)?, Some("from the primary")); // cached
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     pub fn get_with<Q: AsKey<K> + ?Sized, E: Into<BoxError>>(
         &self,
         key: &Q,
@@ -272,19 +247,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Errors
     ///
     /// Fails if one of the loads fails. The rows that were loaded before are cached.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::sync::GuardedCache;
-    ///
-    /// let read = |name: String| std::io::Result::Ok(Some(name.len()));
-    /// let cache = GuardedCache::<str, usize>::builder().build_blocking(read)?;
-    /// let rows = cache.get_many(&["ann", "john", "ann"])?;
-    /// assert_eq!(rows, [Some(3), Some(4), Some(3)]);
-    /// assert_eq!(cache.stats().loads, 2);
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     pub fn get_many<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut multi_get = self.ask_many(keys);
         self.refresh(multi_get.refreshes());
@@ -374,66 +336,25 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval` in a thread of its own,
-    /// until the returned value is dropped or [stopped](Background::stop): [a
+    /// until the returned [`Background`], whose example shows it, is dropped or stopped: [a
     /// schedule](crate#rebuilds).
     ///
     /// # Panics
     ///
     /// Panics if the system cannot start a thread.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::sync::GuardedCache;
-    /// use std::convert::Infallible;
-    /// use std::sync::Arc;
-    /// use std::time::Duration;
-    ///
-    /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let interval = Duration::from_secs(3600);
-    /// let ids = Arc::new([1, 2, 3]);
-    /// let of_source = Arc::clone(&ids);
-    /// let rebuilds = cache.rebuild_every(interval, move |keys| {
-    ///     keys.insert_all(*of_source)?;
-    ///     Ok(())
-    /// });
-    /// while !cache.is_ready() {
-    ///     std::thread::yield_now(); // the first rebuild
-    /// }
-    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
-    /// rebuilds.stop();
-    /// assert_eq!(Arc::strong_count(&ids), 1); // the thread has dropped the source
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     pub fn rebuild_every<S>(&self, interval: Duration, mut source: S) -> Background
     where
         S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError> + Send + 'static,
     {
         let cache = self.clone();
         Background::start(move |mut stopped| {
-            let mut failed = 0;
-            let mut wait = cache.first_pause(interval);
-            let mut due = None;
+            let (mut schedule, mut wait) = cache.schedule(interval);
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
-                let since = *due.get_or_insert_with(Instant::now);
-                let result = match cache.rebuilt_since(since) {
-                    Some(rebuilt) => Some(Ok(rebuilt)),
-                    None if cache.is_unheard() => None,
-                    None => {
-                        let is_stopped = || is_dropped(&mut stopped);
-                        let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&mut source, is_stopped));
-                        let result = cache.unless_panicked(catch_unwind(rebuild));
-                        (!is_in_progress(&result)).then_some(result)
-                    }
-                };
-                wait = match result {
-                    None => LOOK,
-                    Some(result) => {
-                        (due, failed) = (None, failures(failed, &result));
-                        pause(interval, failed)
-                    }
-                };
+                wait = schedule.look(&cache).unwrap_or_else(|| {
+                    let is_stopped = || is_dropped(&mut stopped);
+                    let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&mut source, is_stopped));
+                    schedule.ended(&cache.unless_panicked(catch_unwind(rebuild)))
+                });
             }
         })
     }
@@ -454,6 +375,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 /// let hour = Duration::from_secs(3600);
 /// let rebuilds: Background =
 ///     cache.rebuild_every(hour, move |keys| Ok(keys.insert_all(*of_source)?));
+/// while !cache.is_ready() {
+///     std::thread::yield_now(); // the first rebuild
+/// }
+/// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
 /// assert_eq!(Arc::strong_count(&ids), 2); // the thread has the source
 /// rebuilds.stop();
 /// assert_eq!(Arc::strong_count(&ids), 1); // the thread has ended
