@@ -2,7 +2,6 @@
 //! store made. `future.rs` and `sync.rs` build gets on it.
 
 mod ages;
-mod aside;
 mod builder;
 mod entries;
 mod error;
@@ -10,7 +9,6 @@ mod feed;
 mod flights;
 pub mod future;
 mod gathering;
-mod history;
 mod keys;
 mod landing;
 mod limits;
@@ -31,13 +29,13 @@ pub use builder::CacheBuilder;
 pub use entries::{Key, Value};
 pub use error::{CacheBuildError, LoadError};
 pub use feed::{BlockingFeed, Change, Feed};
-pub use history::Rebuilt;
 pub use keys::Keys;
 pub use loads::LoadScope;
 pub use moka::Expiry;
 pub use moka::notification::RemovalCause;
 pub use report::CacheReport;
 pub use saved::Restored;
+pub use schedule::Rebuilt;
 pub use stats::CacheStats;
 
 use crate::as_key::AsKey;
@@ -46,14 +44,15 @@ use crate::guard::{CacheGuard, debug_assert_same_bytes};
 use crate::on_drop::{InsertKey, InsertOnDrop};
 use crate::stats::Admission;
 use ages::Age;
-use aside::Measurement;
+use builder::FilterFactory;
 use entries::{Cached, Moka};
 use equivalent::Equivalent;
 use error::Loaded;
 use flights::{Entry, Flights};
-use history::{FilterFactory, History};
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use limits::Limits;
+use report::Measurement;
+use schedule::History;
 use stats::CacheCounts;
 use std::any::type_name;
 use std::borrow::Borrow;
@@ -66,9 +65,8 @@ use tracing::warn;
 use warning::Warning;
 
 /// The part that the caches of both modules share: changes, readiness, statistics. A
-/// [`future::GuardedCache`] and a [`sync::GuardedCache`] deref to it. Clones share one cache.
-///
-/// Code that changes the store needs only this type, whether gets are awaited or block.
+/// [`future::GuardedCache`] and a [`sync::GuardedCache`] deref to it. Clones share one cache. Code
+/// that changes the store needs only this type, whether gets are awaited or block.
 ///
 /// Write to the store first, and then call [`insert`](Self::insert),
 /// [`insert_value`](Self::insert_value), [`remove`](Self::remove) or
@@ -79,8 +77,7 @@ use warning::Warning;
 ///
 /// Moka drops values and keys within the calls of this cache, some of them under a lock. **`Drop`,
 /// `Clone`, `Hash` and `Eq` of both must not call the cache**: such a call may wait for itself
-/// forever. If the drop of a value must change the cache, let `Drop` send a message to a task or
-/// thread that calls the cache.
+/// forever. Let `Drop` send a message to a task or thread that calls it.
 ///
 /// # Examples
 ///
@@ -210,16 +207,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
     /// [`insert`](Self::insert) with the row, so that gets need no load. `value` must be the
     /// store's row. If two threads write one key at the same time, neither knows whose row stays:
-    /// both should call `insert` instead.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// let read = |_| -> Result<Option<&str>, &str> { Err("the store is not asked") };
-    /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
-    /// cache.insert_value(&17, "row 17");
-    /// assert_eq!(cache.get(&17)?, Some("row 17"));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// both should call `insert` instead. The example of [`peek`](Self::peek) calls it.
     pub fn insert_value<Q: AsKey<K> + ?Sized>(&self, key: &Q, value: V) {
         self.change(key.borrow(), Some(value));
     }
@@ -334,7 +322,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// cache.insert_value(&17, 1);
     /// cache.insert(&18);
     /// assert_eq!((cache.peek(&17), cache.peek(&18)), (Some(1), None));
-    /// assert_eq!(cache.stats().gets(), 0);
+    /// assert_eq!((cache.stats().gets(), cache.get(&17)?), (0, Some(1)));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn peek<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Option<V> {

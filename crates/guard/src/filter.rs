@@ -68,7 +68,8 @@ pub(crate) const CHUNK: usize = 1024;
 /// # Examples
 ///
 /// ```
-/// use lanebloom_guard::{CacheGuard, GuardFilter, lanebloom::ConcurrentBloom};
+/// use lanebloom_guard::lanebloom::ConcurrentBloom;
+/// use lanebloom_guard::{CacheGuard, GuardFilter, Layered};
 ///
 /// fn keys<F: GuardFilter>(guard: &CacheGuard<str, F>) -> usize {
 ///     guard.filter().statistics().len
@@ -82,6 +83,13 @@ pub(crate) const CHUNK: usize = 1024;
 /// let filter = keyed.filter(); // of this process alone, and filled
 /// assert_eq!((filter.lag(), filter.may_lack_keys()), (None, false));
 /// assert!(filter.holds("ann") && !filter.holds("bob"));
+/// assert!(filter.has_room_for(1000, 1000) && !filter.has_room_for(1001, 1000));
+///
+/// let layered = Layered::new(100, 1e-3)?;
+/// assert!(layered.insert("ann") && layered.may_lack_keys());
+/// assert!(layered.has_room_for(2000, 1000)); // no size before it is built
+/// layered.complete()?;
+/// assert!(layered.contains("ann") && !layered.contains("bob"));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait GuardFilter: Send + Sync + 'static {
@@ -145,17 +153,6 @@ pub trait GuardFilter: Send + Sync + 'static {
     /// Whether a filter that was planned for `planned` keys may serve with this many. If it may
     /// not, a [cache](crate#rebuilds) reads the keys again, for a larger filter. It asks only about
     /// more keys than planned. A type that wraps a filter passes the call on.
-    ///
-    /// ```
-    /// use lanebloom_guard::{GuardFilter, Layered, lanebloom::ConcurrentBloom};
-    ///
-    /// let bloom = ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// assert!(GuardFilter::has_room_for(&bloom, 1000, 1000));
-    /// assert!(!GuardFilter::has_room_for(&bloom, 1001, 1000));
-    /// // Its static part has no size before it is built.
-    /// assert!(Layered::new(100, 0.01)?.has_room_for(2000, 1000));
-    /// # Ok::<(), lanebloom_guard::lanebloom::BuildError>(())
-    /// ```
     fn has_room_for(&self, keys: usize, planned: usize) -> bool {
         keys <= planned
     }
@@ -163,16 +160,6 @@ pub trait GuardFilter: Send + Sync + 'static {
     /// Called when a [rebuild](crate::Rebuild) is committed, before the filter serves: builds what
     /// needs all keys at once. Other threads may insert meanwhile. If it fails, the guard keeps the
     /// old filter. A type that wraps a filter passes the call on.
-    ///
-    /// ```
-    /// use lanebloom_guard::{GuardFilter, Layered};
-    ///
-    /// let filter = Layered::new(1000, 1e-3)?;
-    /// assert!(filter.insert("a") && filter.may_lack_keys());
-    /// filter.complete()?;
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), lanebloom_guard::lanebloom::BuildError>(())
-    /// ```
     fn complete(&self) -> Result<(), BuildError> {
         Ok(())
     }

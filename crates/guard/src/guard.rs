@@ -390,8 +390,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         value
     }
 
-    /// [`get_with`](Self::get_with) for a load that can fail. A failure is not recorded. The example
-    /// of [`get_with_async`](Self::get_with_async) calls it, too.
+    /// [`get_with`](Self::get_with) for a load that can fail. A failure is not recorded. The
+    /// example of [`get_with_async`](Self::get_with_async) calls it, too.
     ///
     /// # Errors
     ///

@@ -62,8 +62,7 @@ impl Layered {
     ///
     /// A cache's builder gives the number of all keys; the additions are a part of them:
     /// `.filter(|keys| Layered::new(keys / 10, 1e-4))`. (With `keys`, the filter takes 43 bits per
-    /// key.) The static part has room for any number of keys. So a rebuild reads the store a second
-    /// time only if it has more than twice the number that was given.
+    /// key.) The static part has room for any number of keys.
     ///
     /// # Errors
     ///

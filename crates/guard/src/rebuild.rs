@@ -66,8 +66,8 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     ///
     /// # Errors
     ///
-    /// Fails if another rebuild of this guard is in progress, or as `with_capacity` does. The example
-    /// of [`Rebuild`] calls it.
+    /// Fails if another rebuild of this guard is in progress, or as `with_capacity` does. The
+    /// example of [`Rebuild`] calls it.
     pub fn rebuild_with_capacity(&self, keys: usize, false_positive_rate: f64) -> Result<Rebuild<'_, K>, RebuildError> {
         self.begin_rebuild(|| keyed_filter(keys, false_positive_rate))
     }

@@ -38,7 +38,7 @@ use tower_service::Service;
 ///
 /// A layer with a mistyped route finds no key in any request, and refuses none.
 /// [`without_key`](Self::without_key) counts the requests without a key, and so does the metric
-/// `lanebloom_guard_requests_without_key_total`. Each such request is a debug event of
+/// `lanebloom_guard_requests_without_key_total`. Each is a debug event of
 /// [`tracing`](https://docs.rs/tracing). The 100th is a warning, if no request had a key before.
 ///
 /// A refused request counts as [`turned_away`](crate::GuardStats::turned_away). The handler's get
@@ -47,10 +47,9 @@ use tower_service::Service;
 ///
 /// # Backpressure
 ///
-/// The layer is ready when the inner service is. It calls that same service, not a clone of it: the
-/// check awaits nothing, so the request need not outlive the call. A refused request does not use
-/// up the inner service's readiness: a permit that the inner service took in `poll_ready` stays for
-/// the next request.
+/// The layer is ready when the inner service is, and calls that same service, not a clone of it. A
+/// refused request does not use up the inner service's readiness: a permit that the inner service
+/// took in `poll_ready` stays for the next request.
 ///
 /// # Examples
 ///

@@ -4,8 +4,8 @@ use crate::cache::ages::{Ages, Times};
 use crate::cache::entries::{BoxExpiry, Cached, Key, Listener, Moka, OfValue, Value, Weigher, bytes_of};
 use crate::cache::error::CacheBuildError;
 use crate::cache::flights::Flights;
-use crate::cache::history::{FilterFactory, History, MakeFilter};
 use crate::cache::limits::{Limits, LoadPlaces};
+use crate::cache::schedule::History;
 use crate::cache::stats::CacheCounts;
 use crate::cache::warning::Warning;
 use crate::cache::{Cache, Inner, NO_FEED, future, sync};
@@ -29,6 +29,14 @@ const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
 
 /// The memory that moka takes for a remembered miss beside the key, in bytes, as measured.
 const MISS: usize = 200;
+
+/// Makes filters: the first one, and one for each rebuild.
+pub(super) struct FilterFactory<F> {
+    pub(super) expected_keys: usize,
+    pub(super) make: MakeFilter<F>,
+}
+
+pub(super) type MakeFilter<F> = Box<dyn Fn(usize) -> Result<F, BoxError> + Send + Sync>;
 
 /// All options except those of the filter. `K` is the keys' owned form.
 struct Options<K, V> {
@@ -479,8 +487,8 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
 
     /// Gathers the loads of single gets into calls of [`load_many`](future::Loader::load_many), as
     /// dataloaders do: the example of [`future::Loader`] shows it. The first get that needs a load
-    /// waits for `window`, and the gets that come meanwhile join its batch. A batch of `max_keys` is
-    /// loaded at once. A window of zero gathers the gets of all tasks that are ready to run. It
+    /// waits for `window`, and the gets that come meanwhile join its batch. A batch of `max_keys`
+    /// is loaded at once. A window of zero gathers the gets of all tasks that are ready to run. It
     /// needs a cache whose gets are awaited, and a loader that reads many rows at once.
     ///
     /// A batch is one load for the [`load_limit`](Self::load_limit) and the
@@ -553,8 +561,8 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
             history: Mutex::new(History::new(plan.expected_keys)),
             measurement: Mutex::default(),
             feed: AtomicU8::new(NO_FEED),
-            reopened: Warning::new(),
-            failed: Warning::new(),
+            reopened: Warning::default(),
+            failed: Warning::default(),
             plan,
             name: options.name,
         };

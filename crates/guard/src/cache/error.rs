@@ -102,15 +102,16 @@ impl LoadError {
     }
 
     /// Whether the load took longer than the [`load_timeout`](crate::CacheBuilder::load_timeout),
-    /// whose example calls this. (If the loader has its own timeout, that is an error of the loader.)
+    /// whose example calls this. (If the loader has its own timeout, that is an error of the
+    /// loader.)
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         matches!(self.0, LoadErrorKind::TimedOut(_))
     }
 
     /// Whether the load was refused, because too many ran and waited: the example of
-    /// [`load_limit`](crate::CacheBuilder::load_limit) calls this. The store was not asked. A service
-    /// should respond with 503.
+    /// [`load_limit`](crate::CacheBuilder::load_limit) calls this. The store was not asked. A
+    /// service should respond with 503.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(self.0, LoadErrorKind::Refused { .. })

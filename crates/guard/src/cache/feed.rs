@@ -109,7 +109,7 @@ pub trait Feed<K>: Send {
 /// let silence = Duration::from_secs(60);
 /// let all = [1, 2];
 /// let following =
-///     cache.follow(Queue(receive), silence, move |keys| Ok(keys.insert_all(all)?));
+///     cache.follow(Queue(receive), silence, move |to| Ok(to.insert_all(all)?));
 /// while !cache.is_ready() {
 ///     std::thread::yield_now(); // the first rebuild
 /// }

@@ -87,13 +87,12 @@
 //! has returned does not find that entry. And only a put adds entries: expiry and eviction only
 //! remove.
 //!
-//! Three simpler protocols are wrong. Without the table, a load that read the store before a row
-//! was added puts its miss in after `changed` has cleaned up, and the miss stays as long as misses
-//! are remembered. With one epoch per stripe of keys, which the load checks before its put,
-//! `changed` can come between the check and the put. If each entry had that epoch and each lookup
-//! checked it, a change of one key would forget the misses of other keys. And an `all_changed` that
-//! empties caches of timestamped entries must wait for the clock, since an entry of the same tick
-//! may be older or newer.
+//! Simpler protocols are wrong. Without the table, a load that read the store before a row was
+//! added puts its miss in after `changed` has cleaned up. With one epoch per stripe of keys, which
+//! the load checks before its put, `changed` can come between the check and the put. If lookups
+//! checked that epoch too, a change of one key would forget the misses of others. And an
+//! `all_changed` that empties caches of timestamped entries must wait for the clock, since an entry
+//! of the same tick may be older or newer.
 
 #[cfg(lanebloom_loom)]
 use loom::sync::{

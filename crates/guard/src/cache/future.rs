@@ -7,10 +7,10 @@ use crate::cache::entries::{Key, Value};
 use crate::cache::error::{LoadError, Loaded, loaded};
 use crate::cache::flights::Asked;
 use crate::cache::gathering::{Added, Gathering};
-use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::landing::{FlightOf, Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::loads::Load;
+use crate::cache::schedule::Rebuilt;
 use crate::cache::{Cache, Lookup, whole};
 use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
@@ -275,7 +275,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let mut flight = pending.flight;
         let loaded = loop {
             let load = begin(&flight);
-            let cycle = match load.awaited() {
+            let cycle = match load.awaited(false) {
                 Ok(wait) => {
                     let loaded = flight.result.wait().await.clone();
                     wait.end().await;

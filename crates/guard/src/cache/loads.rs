@@ -2,16 +2,15 @@
 //!
 //! A loader may get other keys: a row's parent, of the same cache or another. Its load then waits
 //! for their loads. If waits form a cycle, no load in it ends. So each wait of a load is recorded
-//! here, and a wait that would close a cycle fails. A get outside of loads is in no cycle, since no
-//! load waits for it: it records nothing.
-//!
-//! A load that waits also lends its place among the loads that its cache allows at a time.
+//! here, and a wait that would close a cycle fails. A get outside of loads records nothing, since
+//! no load waits for it. A load that waits also lends its place among the loads that its cache
+//! allows at a time.
 //!
 //! A cycle of loads of single keys is a row that needs itself. A cycle with a load of many keys may
 //! be harmless: those keys may not need each other.
 //!
-//! A load is identified by its task, or by its thread in the blocking mode. If the loader starts a
-//! task or a thread, it must pass its [`LoadScope`] on.
+//! A load is identified by its task, or by its thread in the blocking mode. A loader passes its
+//! [`LoadScope`] to a task or thread that it starts.
 
 use crate::cache::error::{LoadError, LoadErrorKind};
 use crate::cache::limits::{Lent, Limits, LoadPart, LoadPlace, block_on, block_on_for};
@@ -277,18 +276,10 @@ impl Load {
         }
     }
 
-    /// Records that the calling load waits for `self`, until the returned value is dropped. Fails
-    /// if the calling load would wait for itself.
-    pub(super) fn awaited(self) -> Result<Wait, Cycle> {
-        self.awaited_by(false)
-    }
-
-    /// [`awaited`](Self::awaited) by a get that blocks its thread.
-    pub(super) fn awaited_blocking(self) -> Result<Wait, Cycle> {
-        self.awaited_by(true)
-    }
-
-    fn awaited_by(self, blocks: bool) -> Result<Wait, Cycle> {
+    /// Records that the calling load waits for `self`, until the returned value is dropped.
+    /// `blocks` means that the get blocks its thread. Fails if the calling load would wait for
+    /// itself.
+    pub(super) fn awaited(self, blocks: bool) -> Result<Wait, Cycle> {
         let current = CURRENT.try_with(|current| {
             if !blocks {
                 // A thread may await several gets.

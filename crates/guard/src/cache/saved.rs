@@ -37,8 +37,8 @@ where
     /// inserted later.
     ///
     /// Returns whether it wrote a file. It does not save a filter that [may lack valid
-    /// keys](crate::CacheGuard#open-guards), because the cache is not ready or its filter has
-    /// refused a key. It then removes an older file, and the next process must rebuild.
+    /// keys](crate::CacheGuard#open-guards). It then removes an older file, and the next process
+    /// must rebuild.
     ///
     /// The file holds the filter's secret key: on Unix only its owner may read it. It replaces an
     /// older file [in one step](replace_file). The call blocks on the file system.
@@ -114,15 +114,13 @@ where
     /// Serves from the filter that [`save`](Self::save) wrote, if the file exists and is at most
     /// `max_age` old. Returns whether it does, or why not: then call `rebuild_now`.
     ///
-    /// The file is removed in any case. A process that crashes has not saved the keys that it
-    /// inserted, so the next one must not find an older file. On Unix the file's directory is
-    /// synced: a crash of the machine does not bring the file back.
-    ///
     /// **Use it only if no other process adds rows to the store**, at least not between `save` and
     /// `restore`. Such rows would be reported missing until the next rebuild, whatever `max_age`
     /// is.
     ///
-    /// The call blocks on the file system.
+    /// The file is removed in any case: if this process crashes, the next one must not find a file
+    /// that lacks its keys. On Unix the file's directory is synced, so a crash of the machine does
+    /// not bring the file back. The call blocks on the file system.
     ///
     /// # Errors
     ///
@@ -130,8 +128,8 @@ where
     ///
     /// - with kind `InvalidData` if the file is damaged, holds another kind of filter, or was saved
     ///   by a cache with another key type. Types are compared by name and
-    ///   [width](lanebloom::Funnel::WIDTH). A renamed type may have the same encoding, but one
-    ///   rebuild costs less than a valid key that is turned away.
+    ///   [width](lanebloom::Funnel::WIDTH): one rebuild too many costs less than a valid key that
+    ///   is turned away.
     /// - with kind `InvalidInput` if this cache was filled before, or keys were inserted into it:
     ///   the file may lack their keys.
     /// - with kind `InvalidInput` if `path` is not a regular file. A symbolic link is neither

@@ -6,11 +6,11 @@ use crate::as_key::AsKey;
 use crate::cache::entries::{Key, Value};
 use crate::cache::error::{LoadError, Loaded, loaded};
 use crate::cache::flights::Asked;
-use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, Pending, Refresh, keys_of, land_all};
 use crate::cache::limits::{block_on, block_on_for};
 use crate::cache::loads::{Cycle, Load, Wait};
+use crate::cache::schedule::Rebuilt;
 use crate::cache::{Cache, Lookup, whole};
 use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
@@ -53,7 +53,8 @@ use tracing::debug_span;
 ///     .expected_keys(10_000)
 ///     .build_blocking(read)?;
 /// let key = |tenant, name: &str| (tenant, name.to_owned());
-/// let all = [key(7, "ann"), key(7, "john"), key(9, "removed")]; // SELECT ... FROM users
+/// // SELECT tenant, name FROM users
+/// let all = [key(7, "ann"), key(7, "john"), key(9, "removed")];
 /// cache.rebuild_now(|keys| Ok(keys.insert_all(all.clone())?))?;
 ///
 /// let ann = cache.get(&all[0])?;
@@ -203,7 +204,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
                 Ok(landing) => break self.load(&landing, &mut load)?,
                 Err(load) => load,
             };
-            let cycle = match begun_by.awaited_blocking() {
+            let cycle = match begun_by.awaited(true) {
                 Ok(wait) => {
                     let loaded = block_on_for(flight.result.wait(), self.0.limits.timeout);
                     wait.end_blocking();
@@ -230,7 +231,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// Runs the load of a flight.
     fn load(&self, landing: &Landing<K, V, F>, load: impl FnOnce(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         let _span = debug_span!("load", cache = self.0.name).entered();
-        let wait = landing.load.awaited_blocking();
+        let wait = landing.load.awaited(true);
         let loaded = landing.load.run_blocking(&self.0.limits, || load(&landing.key));
         let loaded = landing.land(loaded);
         wait.into_iter().for_each(Wait::end_blocking);
@@ -302,7 +303,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
         if !landings.is_empty() {
             let _span = debug_span!("load_many", cache = self.0.name, keys = landings.len()).entered();
-            let wait = load.awaited_blocking();
+            let wait = load.awaited(true);
             let loaded = load.run_blocking(&self.0.limits, || self.loader.load_many(keys_of(&landings)));
             land_all(&landings, loaded);
             wait.into_iter().for_each(Wait::end_blocking);
