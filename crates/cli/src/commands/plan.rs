@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Plan) -> Result<()> {
             Some(rate) => by_type(args.keys, rate),
             None => by_rate(args.keys),
         };
-        format!("{}{NO_INSERT}\n\n{}", table(&sizes), table(&hashers()))
+        format!("{}{NO_INSERT}\n{HASHERS}", table(&sizes))
     };
     Ok(stdout::open()?.write_all(text.as_bytes())?)
 }
@@ -79,32 +79,35 @@ struct Size {
 /// The size of a type of filter for a number of keys at a rate.
 type Sizing = fn(usize, f64) -> Result<Size, BuildError>;
 
-/// The bits per key of a filter without lines: `-log2(rate) / ln 2`. A key has `-log2(rate)` bits,
-/// and half of the filter's bits are set. The lookup of an absent key ends at the first bit that is
-/// not set.
-fn textbook(rate: f64) -> Size {
-    let bits = -rate.log2();
-    Size {
-        bits_per_key: bits / std::f64::consts::LN_2,
+fn size(bits_per_key: f64, rate: f64, present: f64, absent: f64) -> Result<Size, BuildError> {
+    Ok(Size {
+        bits_per_key,
         rate,
-        present: bits.ceil(),
-        absent: scattered(bits.ceil()),
-    }
-}
-
-/// The lines that the lookup of an absent key reads, if a key has `bits` bits anywhere in the
-/// filter and half of the filter's bits are set.
-fn scattered(bits: f64) -> f64 {
-    2.0 - 0.5_f64.powf(bits - 1.0)
-}
-
-fn size(filter: &impl Membership, present: f64, absent: f64) -> Size {
-    Size {
-        bits_per_key: 8.0 * filter.memory_bytes() as f64 / filter.expected_keys() as f64,
-        rate: filter.false_positive_rate(),
         present,
         absent,
-    }
+    })
+}
+
+/// A filter without lines, in which a key has `bits` bits anywhere. The lookup of an absent key ends
+/// at the first bit that is not set, and half of the filter's bits are.
+fn scattered(bits_per_key: f64, rate: f64, bits: f64) -> Result<Size, BuildError> {
+    size(bits_per_key, rate, bits, 2.0 - 0.5_f64.powf(bits - 1.0))
+}
+
+/// `-log2(rate) / ln 2` bits per key: a key has `-log2(rate)` bits, and half of the filter's bits are
+/// set.
+fn textbook(_: usize, rate: f64) -> Result<Size, BuildError> {
+    let bits = -rate.log2();
+    scattered(bits / std::f64::consts::LN_2, rate, bits.ceil())
+}
+
+fn sized(filter: &impl Membership, present: f64, absent: f64) -> Result<Size, BuildError> {
+    size(
+        8.0 * filter.memory_bytes() as f64 / filter.expected_keys() as f64,
+        filter.false_positive_rate(),
+        present,
+        absent,
+    )
 }
 
 fn bloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
@@ -112,121 +115,84 @@ fn bloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let lines = filter.layout().lines_per_key as f64;
     // A lookup reads the second of two lines if the first has all its bits: at the root of the
     // rate.
-    Ok(size(
-        &filter,
-        lines,
-        1.0 + (lines - 1.0) * filter.false_positive_rate().sqrt(),
-    ))
+    let second = filter.false_positive_rate().sqrt();
+    sized(&filter, lines, 1.0 + (lines - 1.0) * second)
 }
 
 fn cuckoo(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let filter = CuckooFilter::with_capacity(keys, rate)?;
-    Ok(size(&filter, 2.0, 2.0))
+    sized(&CuckooFilter::with_capacity(keys, rate)?, 2.0, 2.0)
 }
 
 /// Three cells, each in a line of its own unless the filter has few.
 fn fixed(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let hashes: Vec<u64> = (1..=keys as u64)
-        .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-        .collect();
-    let filter = StaticFilter::from_keys(Hashed::slice(&hashes), rate)?;
-    let lines = filter.cells_per_key() as f64;
-    Ok(Size {
-        bits_per_key: filter.statistics().bits_per_key,
-        rate: filter.false_positive_rate(),
-        present: lines,
-        absent: lines,
-    })
+    let hashes = (1..=keys as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let filter = StaticFilter::from_keys(Hashed::slice(&Vec::from_iter(hashes)), rate)?;
+    let (bits, lines) = (filter.statistics().bits_per_key, filter.cells_per_key() as f64);
+    size(bits, filter.false_positive_rate(), lines, lines)
 }
-
-fn guava(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let filter = GuavaBloom::with_capacity(keys, rate)?;
-    let bits = f64::from(filter.hash_functions());
-    Ok(Size {
-        bits_per_key: filter.statistics().bits_per_key,
-        rate: filter.false_positive_rate(),
-        present: bits,
-        absent: scattered(bits),
-    })
-}
-
-/// With one filter in the chain.
-fn redisbloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let filter = RedisBloom::with_capacity(keys, rate)?;
-    let layer = filter.layers().next().expect("there is a layer");
-    let bits = f64::from(layer.hash_functions);
-    Ok(Size {
-        bits_per_key: filter.statistics().bits_per_key,
-        rate: layer.false_positive_rate,
-        present: bits,
-        absent: scattered(bits),
-    })
-}
-
-const STATIC: &str = "StaticFilter";
 
 /// Below the table that has it.
 const NO_INSERT: &str = "(StaticFilter has no insert: it is not for keys that change.)";
 
-const TEXTBOOK: &str = "textbook Bloom filter";
-
 const TYPES: [(&str, Sizing); 11] = [
-    (TEXTBOOK, |_, rate| Ok(textbook(rate))),
+    ("textbook Bloom filter", textbook),
     ("ConcurrentBloom", bloom),
-    (STATIC, fixed),
+    ("StaticFilter", fixed),
     ("ScalableBloom", |keys, rate| {
         // With one layer, if the number of keys is right.
         let filter = ScalableBloom::with_capacity(keys, rate)?;
-        Ok(Size {
-            rate: filter.max_false_positive_rate(),
-            ..size(&filter, 1.0, 1.0)
-        })
+        let layer = sized(&filter, 1.0, 1.0)?;
+        let rate = filter.max_false_positive_rate();
+        Ok(Size { rate, ..layer })
     }),
     ("WindowedBloom", |keys, rate| {
         // With four generations; a lookup searches the newest first.
         let filter = WindowedBloom::with_capacity(keys, rate)?;
         let generations = filter.generations() as f64;
-        Ok(size(&filter, (1.0 + generations) / 2.0, generations))
+        sized(&filter, (1.0 + generations) / 2.0, generations)
     }),
     ("TombstoneBloom", |keys, rate| {
         // A lookup reads the filter of removed keys where that of added keys says yes.
         let filter = TombstoneBloom::with_capacity(keys, rate)?;
-        Ok(size(&filter, 2.0, 1.0 + filter.false_positive_rate()))
+        sized(&filter, 2.0, 1.0 + filter.false_positive_rate())
     }),
     ("CountingBloom", |keys, rate| {
-        Ok(size(&CountingBloom::with_capacity(keys, rate)?, 1.0, 1.0))
+        sized(&CountingBloom::with_capacity(keys, rate)?, 1.0, 1.0)
     }),
     ("CuckooFilter", cuckoo),
     ("DLeftFilter", |keys, rate| {
-        Ok(size(&DLeftFilter::with_capacity(keys, rate)?, 4.0, 4.0))
+        sized(&DLeftFilter::with_capacity(keys, rate)?, 4.0, 4.0)
     }),
-    ("GuavaBloom", guava),
-    ("RedisBloom", redisbloom),
+    ("GuavaBloom", |keys, rate| {
+        let filter = GuavaBloom::with_capacity(keys, rate)?;
+        let (now, bits) = (filter.statistics(), f64::from(filter.hash_functions()));
+        scattered(now.bits_per_key, filter.false_positive_rate(), bits)
+    }),
+    ("RedisBloom", |keys, rate| {
+        // With one filter in the chain.
+        let filter = RedisBloom::with_capacity(keys, rate)?;
+        let layer = filter.layers().next().expect("there is a layer");
+        let bits = f64::from(layer.hash_functions);
+        scattered(filter.statistics().bits_per_key, layer.false_positive_rate, bits)
+    }),
 ];
 
 fn by_type(keys: usize, rate: f64) -> Vec<Vec<String>> {
-    let mut rows = vec![row([
-        "filter",
-        "memory",
-        "bits/key",
-        "x textbook",
-        "rate",
-        "lines present",
-        "lines absent",
-    ])];
-    let book = textbook(rate);
+    let mut rows = vec![row("filter|memory|bits/key|x textbook|rate|lines present|lines absent")];
+    let built = keys.min(MOST_BUILT);
+    let book = textbook(built, rate).map_or(1.0, |size| size.bits_per_key);
     for (name, size) in TYPES {
-        rows.push(match size(keys.min(MOST_BUILT), rate) {
+        rows.push(match size(built, rate) {
             Ok(size) => vec![
                 name.into(),
                 memory(keys, size.bits_per_key),
                 format!("{:.1}", size.bits_per_key),
-                format!("{:.2}", size.bits_per_key / book.bits_per_key),
+                format!("{:.2}", size.bits_per_key / book),
                 rate_text(size.rate),
                 lines(size.present),
                 lines(size.absent),
             ],
-            Err(_) => row([name, "-", "-", "-", "not in reach", "-", "-"]),
+            Err(_) => row(&format!("{name}|-|-|-|not in reach|-|-")),
         });
     }
     rows
@@ -234,33 +200,14 @@ fn by_type(keys: usize, rate: f64) -> Vec<Vec<String>> {
 
 fn by_rate(keys: usize) -> Vec<Vec<String>> {
     let mut rows = vec![
-        row([
-            "",
-            "textbook",
-            "",
-            "ConcurrentBloom",
-            "",
-            "",
-            STATIC,
-            "",
-            "CuckooFilter",
-            "",
-        ]),
-        row([
-            "rate", "bits/key", "memory", "bits/key", "memory", "lines", "bits/key", "memory", "bits/key", "memory",
-        ]),
+        row("|textbook||ConcurrentBloom|||StaticFilter||CuckooFilter|"),
+        row("rate|bits/key|memory|bits/key|memory|lines|bits/key|memory|bits/key|memory"),
     ];
     for rate in RATES {
         let mut cells = vec![rate_text(rate)];
-        let built = keys.min(MOST_BUILT);
-        let sizes = [
-            Ok(textbook(rate)),
-            bloom(built, rate),
-            fixed(built, rate),
-            cuckoo(built, rate),
-        ];
-        for (number, size) in sizes.into_iter().enumerate() {
-            let Ok(size) = size else {
+        let types: [Sizing; 4] = [textbook, bloom, fixed, cuckoo];
+        for (number, sizing) in types.into_iter().enumerate() {
+            let Ok(size) = sizing(keys.min(MOST_BUILT), rate) else {
                 cells.extend(["-".into(), "-".into()]);
                 continue;
             };
@@ -277,37 +224,14 @@ fn by_rate(keys: usize) -> Vec<Vec<String>> {
 
 /// The table of hashers. Its times are ns per lookup at 32 KiB, one key after another, on an Intel
 /// with AMX (`docs/HASHES.md`).
-fn hashers() -> Vec<Vec<String>> {
-    vec![
-        row(["", "ns of a lookup", "", "", "", ""]),
-        row([
-            "yours",
-            "number",
-            "24 bytes",
-            "--hasher",
-            "other languages",
-            "hostile keys",
-        ]),
-        row(["the default", "3.4", "6.6", "murmur3", "yes", "no"]),
-        row(["only speed counts", "1.8", "3.0", "fast", "by XXH3", "no"]),
-        row([
-            "keys are hashes of 64 bits",
-            "1.2",
-            "-",
-            "prehashed",
-            "as yours",
-            "as yours",
-        ]),
-        row([
-            "strangers choose the keys",
-            "6.8",
-            "10.2",
-            "SipHash, in programs only",
-            "with the key",
-            "yes",
-        ]),
-    ]
-}
+const HASHERS: &str = "
+                            ns of a lookup
+yours                               number  24 bytes                   --hasher  other languages  hostile keys
+the default                            3.4       6.6                    murmur3              yes            no
+only speed counts                      1.8       3.0                       fast          by XXH3            no
+keys are hashes of 64 bits             1.2         -                  prehashed         as yours      as yours
+strangers choose the keys              6.8      10.2  SipHash, in programs only     with the key           yes
+";
 
 fn memory(keys: usize, bits_per_key: f64) -> String {
     HumanBytes(bytes(keys, bits_per_key)).to_string()
@@ -323,6 +247,7 @@ fn lines(lines: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), Into::into)
 }
 
-fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
-    cells.map(String::from).to_vec()
+/// The cells of a row, between bars.
+fn row(cells: &str) -> Vec<String> {
+    cells.split('|').map(String::from).collect()
 }
