@@ -216,8 +216,12 @@ pub(super) enum Magic {
     None,
     Gzip,
     Zstd,
-    /// A format that is not read, and what to do about it.
-    Foreign(&'static str, &'static str),
+    /// Compressed by a program, which unpacks it by `-dc`.
+    Packed(&'static str),
+    /// An archive, with its article, and the command that unpacks it.
+    Archive(&'static str, &'static str),
+    /// A table in a file of this format.
+    Table(&'static str),
 }
 
 /// Bytes that are read at most for the magic: a header of tar.
@@ -230,61 +234,30 @@ const MAGICS: [(&[u8], Magic); 20] = [
     (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
     // A skippable frame, such as that of pzstd before each frame of data.
     (&[b'^', 0x2a, 0x4d, 0x18], Magic::Zstd),
-    (
-        b"\xfd7zXZ\0",
-        Magic::Foreign("compressed by xz", "unpack it by `xz -dc`"),
-    ),
+    (b"\xfd7zXZ\0", Magic::Packed("xz")),
     // The properties that every encoder has by default, and the low bytes of the dictionary's size.
-    (
-        b"\x5d\0\0",
-        Magic::Foreign("compressed by lzma", "unpack it by `lzma -dc`"),
-    ),
-    (
-        b"LZIP\x01",
-        Magic::Foreign("compressed by lzip", "unpack it by `lzip -dc`"),
-    ),
-    (
-        b"\x89LZO\0\r\n\x1a\n",
-        Magic::Foreign("compressed by lzop", "unpack it by `lzop -dc`"),
-    ),
+    (b"\x5d\0\0", Magic::Packed("lzma")),
+    (b"LZIP\x01", Magic::Packed("lzip")),
+    (b"\x89LZO\0\r\n\x1a\n", Magic::Packed("lzop")),
     // The suffix is .Z.
-    (
-        &[0x1f, 0x9d],
-        Magic::Foreign("compressed by compress", "unpack it by `compress -dc`"),
-    ),
+    (&[0x1f, 0x9d], Magic::Packed("compress")),
     // The size of a block, and the digits of pi, or those of its root in a file without a block.
-    (b"BZh#1AY&SY", BZIP2),
-    (b"BZh#\x17rE8P\x90", BZIP2),
-    (&[0x04, 0x22, 0x4d, 0x18], LZ4),
+    (b"BZh#1AY&SY", Magic::Packed("bzip2")),
+    (b"BZh#\x17rE8P\x90", Magic::Packed("bzip2")),
+    (&[0x04, 0x22, 0x4d, 0x18], Magic::Packed("lz4")),
     // The format of `lz4 -l` and of Linux kernels.
-    (&[0x02, 0x21, 0x4c, 0x18], LZ4),
-    (b"PK\x03\x04", ZIP),
+    (&[0x02, 0x21, 0x4c, 0x18], Magic::Packed("lz4")),
+    (b"PK\x03\x04", Magic::Archive("a zip", "unzip")),
     // An archive without a file, and the first of several parts.
-    (b"PK\x05\x06", ZIP),
-    (b"PK\x07\x08", ZIP),
-    (b"7z\xbc\xaf", Magic::Foreign("a 7z archive", "unpack it by `7z x`")),
-    (
-        b"Rar!\x1a\x07",
-        Magic::Foreign("a rar archive", "unpack it by `unrar x`"),
-    ),
+    (b"PK\x05\x06", Magic::Archive("a zip", "unzip")),
+    (b"PK\x07\x08", Magic::Archive("a zip", "unzip")),
+    (b"7z\xbc\xaf", Magic::Archive("a 7z", "7z x")),
+    (b"Rar!\x1a\x07", Magic::Archive("a rar", "unrar x")),
     // With the first byte of a page's header, or of the footer's: a text may begin with the others.
-    (
-        b"PAR1\x15",
-        Magic::Foreign("a file of Parquet", "convert it to CSV or to lines of JSON"),
-    ),
-    (
-        b"ARROW1\0\0",
-        Magic::Foreign("a file of Arrow", "convert it to CSV or to lines of JSON"),
-    ),
-    (
-        b"Obj\x01",
-        Magic::Foreign("a file of Avro", "convert it to CSV or to lines of JSON"),
-    ),
+    (b"PAR1\x15", Magic::Table("Parquet")),
+    (b"ARROW1\0\0", Magic::Table("Arrow")),
+    (b"Obj\x01", Magic::Table("Avro")),
 ];
-
-const BZIP2: Magic = Magic::Foreign("compressed by bzip2", "unpack it by `bzip2 -dc`");
-const LZ4: Magic = Magic::Foreign("compressed by lz4", "unpack it by `lz4 -dc`");
-const ZIP: Magic = Magic::Foreign("a zip archive", "unpack it by `unzip`");
 
 /// The magic of tar, and where it is in the header of the archive's first file.
 const USTAR: &[u8] = b"ustar";
@@ -354,25 +327,32 @@ impl Head {
         let head = &bytes[..len];
         let mut whole = MAGICS.iter().filter(|(magic, _)| magic.len() <= len);
         let found = whole.find(|(magic, _)| is_like(magic, head));
-        let mut magic = found.map_or(Magic::None, |&(_, magic)| magic);
+        let magic = found.map_or(Magic::None, |&(_, magic)| magic);
         if is_tar(head) {
             let unpack = match packed {
-                Magic::Gzip => "unpack it by `tar xzf`",
-                Magic::Zstd => "unpack it by `tar --zstd -xf`",
-                _ => "unpack it by `tar xf`",
+                Magic::Gzip => "tar xzf",
+                Magic::Zstd => "tar --zstd -xf",
+                _ => "tar xf",
             };
-            magic = Magic::Foreign("a tar archive", unpack);
-        } else if let Magic::Foreign(_, remedy) = &mut magic {
-            match packed {
-                Magic::Gzip => *remedy = "unpack the gzip first",
-                Magic::Zstd => *remedy = "unpack the zstd first",
-                _ => {}
+            return Err(io::Error::other(format!(
+                "it is a tar archive; unpack it by `{unpack}`"
+            )));
+        }
+        let (format, remedy) = match magic {
+            Magic::None | Magic::Gzip | Magic::Zstd => return Ok((Self { bytes, len }, magic)),
+            Magic::Packed(tool) => (format!("compressed by {tool}"), format!("unpack it by `{tool} -dc`")),
+            Magic::Archive(kind, tool) => (format!("{kind} archive"), format!("unpack it by `{tool}`")),
+            Magic::Table(format) => {
+                let remedy = "convert it to CSV or to lines of JSON";
+                (format!("a file of {format}"), remedy.into())
             }
-        }
-        if let Magic::Foreign(format, remedy) = magic {
-            return Err(io::Error::other(format!("it is {format}; {remedy}")));
-        }
-        Ok((Self { bytes, len }, magic))
+        };
+        let remedy = match packed {
+            Magic::Gzip => "unpack the gzip first",
+            Magic::Zstd => "unpack the zstd first",
+            _ => &remedy,
+        };
+        Err(io::Error::other(format!("it is {format}; {remedy}")))
     }
 
     /// These bytes, and those of the file after them.
