@@ -5,7 +5,7 @@
 use memchr::{memchr, memchr3};
 use std::borrow::Cow;
 
-const QUOTE: u8 = b'"';
+pub(crate) const QUOTE: u8 = b'"';
 
 /// The record that is read, or that was read last. Its bytes may come in pieces; each is
 /// searched once.

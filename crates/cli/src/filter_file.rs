@@ -75,9 +75,8 @@ impl FilterFile {
     }
 
     /// Writes which keys are present. `hashes` are the keys' hashes by [`hasher`](Self::hasher),
-    /// and `key` returns the bytes of the key with a number.
-    pub(crate) fn find<'a>(&self, hashes: &[u64], key: impl Fn(usize) -> &'a [u8], found: &mut [bool]) {
-        let keys = || (0..hashes.len()).map(&key).collect::<Vec<_>>();
+    /// and `keys` returns their bytes.
+    pub(crate) fn find<'a>(&self, hashes: &[u64], keys: impl Fn() -> Vec<&'a [u8]>, found: &mut [bool]) {
         match &self.content {
             Content::Filter(filter) => {
                 let looked_up = filter.contains_batch(Hashed::slice(hashes), found);

@@ -1,15 +1,13 @@
 //! The key of a record: the line, fields, columns of CSV, or values of JSON. Cuts bytes into
 //! records, and hashes their keys.
 
-use crate::args::{self, Funnel};
-use crate::csv::{Record, Wrong};
+use crate::args::{Funnel, KeyArgs};
+use crate::csv::{QUOTE, Record, Wrong};
 use crate::json;
 use anyhow::{Result, bail};
 use lanebloom::Funnel as _;
 use lanebloom::hash::{AnyHasher, KeyHasher};
 use lanebloom_files::input::{self, BOM, Cut, LineCutter};
-use lanebloom_files::json::Pointer;
-use lanebloom_files::pipeline::Work;
 use lanebloom_files::summary::count;
 use lanebloom_formats::guava::UnencodedChars;
 use std::mem;
@@ -21,17 +19,12 @@ const BATCH: usize = 256;
 /// The rules for the key of a record.
 #[derive(Clone)]
 pub(crate) struct KeySpec {
-    source: KeySource,
-    terminator: u8,
-    max_record: usize,
+    args: KeyArgs,
+    /// The positions of the key's columns from 0, for CSV without a header.
+    numbers: Option<Vec<usize>>,
     /// Whether a byte-order mark at the start of an input passes. It would be within an output that
     /// puts something before each record.
     pub(crate) keeps_mark: bool,
-    ignore_case: bool,
-    /// Whether a key, or each of its parts, loses the white space at its ends.
-    trim: bool,
-    /// Whether a blank value is a missing one.
-    keeps_blank: bool,
     form: KeyForm,
 }
 
@@ -44,28 +37,6 @@ enum KeyForm {
     Funneled(Funnel),
     /// A number, which is the hash.
     Hash,
-}
-
-#[derive(Clone)]
-enum KeySource {
-    Line,
-    /// Without a delimiter, runs of spaces and tabs are between the fields.
-    Fields {
-        indexes: Vec<usize>,
-        delimiter: Option<u8>,
-    },
-    Csv {
-        /// Names in the header of each input, or positions from 1.
-        columns: Vec<String>,
-        /// Positions from 0, for inputs without a header.
-        numbers: Option<Vec<usize>>,
-        delimiter: u8,
-        /// Whether quotes enclose fields, if the user said so.
-        quotes: Option<bool>,
-        /// Whether records may differ in their number of fields.
-        is_ragged: bool,
-    },
-    Json(Vec<Pointer>),
 }
 
 /// The chunks of the inputs, whose records have keys.
@@ -206,48 +177,26 @@ fn parts<'a, T>(all: &'a [T], mut start: usize, ends: &'a [usize]) -> impl Itera
 
 impl KeySpec {
     /// Fails if a column of CSV without a header has a name.
-    pub(crate) fn new(args: &args::KeyArgs) -> Result<Self> {
-        let delimiter = |default| args.delimiter.unwrap_or(default);
-        let source = if !args.field.is_empty() {
-            KeySource::Fields {
-                indexes: args.field.iter().map(|field| field - 1).collect(),
-                delimiter: (!args.blanks).then_some(delimiter(b'\t')),
-            }
-        } else if !args.csv.is_empty() {
-            let numbers = args.csv.iter().map(|column| match column.parse::<usize>() {
-                Ok(number @ 1..) => Ok(number - 1),
-                _ => bail!("--csv {column}: with --no-header, a column is a number from 1"),
-            });
-            let (delimiter, quotes) = (delimiter(b','), args.quotes);
-            if delimiter == b'\r' || delimiter == b'"' && encloses(delimiter, quotes) {
-                bail!(
-                    "--delimiter {}: with --csv, it ends a record or encloses a field",
-                    shown(&[delimiter])
-                );
-            }
-            KeySource::Csv {
-                numbers: args.no_header.then(|| numbers.collect()).transpose()?,
-                columns: args.csv.clone(),
-                delimiter,
-                quotes,
-                is_ragged: args.ragged,
-            }
-        } else if !args.json.is_empty() {
-            KeySource::Json(args.json.clone())
-        } else {
-            KeySource::Line
-        };
-        let terminator = if args.null { 0 } else { b'\n' };
-        Ok(Self {
-            source,
-            terminator,
-            max_record: args.max_record,
+    pub(crate) fn new(args: &KeyArgs) -> Result<Self> {
+        let mut spec = Self {
+            args: args.clone(),
+            numbers: None,
             keeps_mark: true,
-            ignore_case: args.ignore_case,
-            trim: args.trim,
-            keeps_blank: args.keep_blank,
             form: KeyForm::Text,
-        })
+        };
+        let delimiter = spec.delimiter();
+        if spec.is_csv() && (delimiter == b'\r' || delimiter == QUOTE && spec.has_quotes()) {
+            bail!(
+                "--delimiter {}: with --csv, it ends a record or encloses a field",
+                shown(&[delimiter])
+            );
+        }
+        let numbers = args.csv.iter().map(|column| match column.parse::<usize>() {
+            Ok(number @ 1..) => Ok(number - 1),
+            _ => bail!("--csv {column}: with --no-header, a column is a number from 1"),
+        });
+        spec.numbers = args.no_header.then(|| numbers.collect()).transpose()?;
+        Ok(spec)
     }
 
     /// The keys of a Guava filter. Says what is assumed of its funnel, unless it is `quiet`.
@@ -278,30 +227,52 @@ impl KeySpec {
     }
 
     pub(crate) fn terminator(&self) -> u8 {
-        self.terminator
+        if self.args.null { 0 } else { b'\n' }
+    }
+
+    fn is_csv(&self) -> bool {
+        !self.args.csv.is_empty()
+    }
+
+    fn delimiter(&self) -> u8 {
+        let default = if self.is_csv() { b',' } else { b'\t' };
+        self.args.delimiter.unwrap_or(default)
+    }
+
+    /// Whether quotes enclose the fields of CSV.
+    fn has_quotes(&self) -> bool {
+        self.args.quotes.unwrap_or(!self.is_tabbed())
+    }
+
+    /// Whether tabs are between the columns of CSV. By its definition, such a table has no quotes.
+    fn is_tabbed(&self) -> bool {
+        self.delimiter() == b'\t'
     }
 
     /// Whether the keys are the records' own bytes.
     pub(crate) fn is_line(&self) -> bool {
-        let is_changed = self.ignore_case || self.trim || self.keeps_blank;
+        let args = &self.args;
+        let is_part = !args.field.is_empty() || self.is_csv() || !args.json.is_empty();
         let is_own = matches!(self.form, KeyForm::Text | KeyForm::Funneled(Funnel::Bytes));
-        matches!(self.source, KeySource::Line) && !is_changed && is_own
+        is_own && !(is_part || args.ignore_case || args.trim || args.keep_blank)
     }
 
     /// A line without its end: the terminator, and a carriage return before a newline. Either may
     /// be missing in the last line of an input.
     pub(crate) fn text<'a>(&self, line: &'a [u8]) -> &'a [u8] {
-        let text = line.strip_suffix(&[self.terminator]).unwrap_or(line);
+        let text = line.strip_suffix(&[self.terminator()]).unwrap_or(line);
         match text {
-            [text @ .., b'\r'] if self.terminator == b'\n' => text,
+            [text @ .., b'\r'] if !self.args.null => text,
             text => text,
         }
     }
 
-    /// Finds the records in `bytes`, unless the [`Framer`] did, and hashes their keys.
-    pub(crate) fn hash(&self, bytes: &[u8], keyed: &mut Keyed, hasher: &AnyHasher) {
+    /// Finds the records of a chunk, unless the [`Framer`] did, and hashes their keys, or takes keys
+    /// that are hashes.
+    pub(crate) fn hash(&self, chunk: &mut Chunk, hasher: &AnyHasher) {
+        let (bytes, keyed) = chunk.parts();
         if self.is_line() {
-            let terminator = self.terminator;
+            let terminator = self.terminator();
             let Keyed { ends, hashes, mark, .. } = keyed;
             let found = memchr::memchr_iter(terminator, bytes).map(|at| at + 1);
             let last = (bytes.last() != Some(&terminator)).then_some(bytes.len());
@@ -310,10 +281,10 @@ impl KeySpec {
             let keys = parts(bytes, *mark, ends).map(|record| self.text(record));
             return hash_all(keys, hasher, hashes);
         }
-        if !matches!(self.source, KeySource::Csv { .. }) {
+        if !self.is_csv() {
             let mut start = keyed.mark;
             while start < bytes.len() {
-                let end = memchr::memchr(self.terminator, &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
+                let end = memchr::memchr(self.terminator(), &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
                 let record = &bytes[start..end];
                 keyed.ends.push(end);
                 let derived = self.derive(self.text(record), &mut keyed.keys);
@@ -330,40 +301,42 @@ impl KeySpec {
     /// Appends the text of a record's key to `keys`. Returns `None`, having appended a part, if a
     /// value of it is missing.
     fn derive(&self, record: &[u8], keys: &mut Vec<u8>) -> Option<()> {
-        match &self.source {
-            KeySource::Line | KeySource::Csv { .. } => self.push(0, record, keys)?,
-            KeySource::Fields { indexes, delimiter } => {
-                for (number, &index) in indexes.iter().enumerate() {
-                    let field = match delimiter {
-                        Some(delimiter) => record.split(|byte| byte == delimiter).nth(index),
-                        None => {
-                            let runs = record.split(|byte| matches!(byte, b' ' | b'\t'));
-                            runs.filter(|run| !run.is_empty()).nth(index)
-                        }
-                    };
-                    self.push(number, field?, keys)?;
-                }
-            }
-            KeySource::Json(pointers) => {
-                let is_array = pointers.len() > 1;
-                // Other programs know no JSON: a string is its text for them.
-                let write = if self.form != KeyForm::Text && !is_array {
-                    json::write_text
-                } else {
-                    json::write
-                };
-                keys.extend(is_array.then_some(b'['));
-                for (number, pointer) in pointers.iter().enumerate() {
-                    keys.extend((number > 0).then_some(b','));
-                    let value = pointer.find(record)?;
-                    if json::is_null(value) || self.keeps_blank && json::is_string_of(value, is_blank) {
-                        return None;
-                    }
-                    write(value, keys)?;
-                }
-                keys.extend(is_array.then_some(b']'));
-            }
+        let KeyArgs {
+            field,
+            blanks,
+            json: pointers,
+            ..
+        } = &self.args;
+        if field.is_empty() && pointers.is_empty() {
+            return self.push(0, record, keys);
         }
+        let delimiter = self.delimiter();
+        for (number, &field) in field.iter().enumerate() {
+            let field = if *blanks {
+                let runs = record.split(|byte| matches!(byte, b' ' | b'\t'));
+                runs.filter(|run| !run.is_empty()).nth(field - 1)
+            } else {
+                record.split(|&byte| byte == delimiter).nth(field - 1)
+            };
+            self.push(number, field?, keys)?;
+        }
+        let is_array = pointers.len() > 1;
+        // Other programs know no JSON: a string is its text for them.
+        let write = if self.form != KeyForm::Text && !is_array {
+            json::write_text
+        } else {
+            json::write
+        };
+        keys.extend(is_array.then_some(b'['));
+        for (number, pointer) in pointers.iter().enumerate() {
+            keys.extend((number > 0).then_some(b','));
+            let value = pointer.find(record)?;
+            if json::is_null(value) || self.args.keep_blank && json::is_string_of(value, is_blank) {
+                return None;
+            }
+            write(value, keys)?;
+        }
+        keys.extend(is_array.then_some(b']'));
         Some(())
     }
 
@@ -371,26 +344,15 @@ impl KeySpec {
     /// different parts stay different: a field has no delimiter in it, and a column of CSV with one
     /// is in quotes, as in a file.
     fn push(&self, number: usize, part: &[u8], keys: &mut Vec<u8>) -> Option<()> {
-        let part = if self.trim { part.trim_ascii() } else { part };
-        if self.keeps_blank && is_blank(part) {
+        let args = &self.args;
+        let part = if args.trim { part.trim_ascii() } else { part };
+        if args.keep_blank && is_blank(part) {
             return None;
         }
-        let (joiner, has_quotes) = match &self.source {
-            KeySource::Fields { indexes, delimiter } if indexes.len() > 1 => (delimiter.unwrap_or(b' '), false),
-            KeySource::Csv {
-                columns,
-                delimiter,
-                quotes,
-                ..
-            } if columns.len() > 1 => (*delimiter, encloses(*delimiter, *quotes)),
-            _ => {
-                keys.extend_from_slice(part);
-                return Some(());
-            }
-        };
+        let joiner = if args.blanks { b' ' } else { self.delimiter() };
         keys.extend((number > 0).then_some(joiner));
         let is_special = |byte: &u8| *byte == joiner || matches!(byte, b'"' | b'\n' | b'\r');
-        if !has_quotes || !part.iter().any(is_special) {
+        if args.csv.len() < 2 || !self.has_quotes() || !part.iter().any(is_special) {
             keys.extend_from_slice(part);
             return Some(());
         }
@@ -409,7 +371,7 @@ impl KeySpec {
         if derived.is_none() {
             return keyed.no_key();
         }
-        if self.ignore_case {
+        if self.args.ignore_case {
             keyed.keys[start..].make_ascii_lowercase();
         }
         let bytes = match self.form {
@@ -435,6 +397,12 @@ impl KeySpec {
         }
     }
 
+    /// The keys of a chunk.
+    pub(crate) fn all_of<'a>(&self, chunk: &'a Chunk) -> Vec<&'a [u8]> {
+        let keys = 0..chunk.records.hashes.len();
+        keys.map(|key| self.key(chunk.bytes(), &chunk.records, key).0).collect()
+    }
+
     /// The key with number `key` of a chunk, whose bytes these are, and where it begins in them if
     /// the line is the key.
     pub(crate) fn key<'a>(&self, bytes: &'a [u8], keyed: &'a Keyed, key: usize) -> (&'a [u8], usize) {
@@ -448,11 +416,6 @@ impl KeySpec {
         let text = if self.is_line() { self.text(record) } else { record };
         (text, start)
     }
-}
-
-/// Whether quotes enclose the fields of CSV. By its definition, a table with tabs has no quotes.
-fn encloses(delimiter: u8, quotes: Option<bool>) -> bool {
-    quotes.unwrap_or(delimiter != b'\t')
 }
 
 /// Whether a text has nothing but spaces and tabs.
@@ -522,20 +485,6 @@ fn shown(text: &[u8]) -> String {
     format!("\"{}...\"", text.chars().take(MOST).collect::<String>())
 }
 
-/// Finds the records of chunks, and hashes their keys.
-pub(crate) struct Hash {
-    pub(crate) keys: KeySpec,
-    /// It hashes keys, or the keys are hashes.
-    pub(crate) hasher: AnyHasher,
-}
-
-impl Work<Keyed> for Hash {
-    fn work(&self, chunk: &mut Chunk) {
-        let (bytes, keyed) = chunk.parts();
-        self.keys.hash(bytes, keyed, &self.hasher);
-    }
-}
-
 /// Cuts the bytes of inputs into records.
 pub(crate) struct Framer {
     spec: KeySpec,
@@ -556,10 +505,7 @@ impl Cut for Framer {
 
     /// With `is_apart` the header of the input passes too.
     fn begin(&mut self, _: usize, name: &str, is_apart: bool) -> Result<bool> {
-        self.columns = match &self.spec.source {
-            KeySource::Csv { numbers, .. } => numbers.clone(),
-            _ => None,
-        };
+        self.columns = self.spec.numbers.clone();
         self.lines.begin(is_apart);
         self.name = name.to_owned();
         if is_apart {
@@ -571,7 +517,7 @@ impl Cut for Framer {
 
     fn cut(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
         keyed.clear();
-        if matches!(self.spec.source, KeySource::Csv { .. }) {
+        if self.spec.is_csv() {
             return self.cut_csv(bytes, is_end, keyed);
         }
         let (whole, mark) = self.lines.cut(bytes, is_end)?;
@@ -586,15 +532,11 @@ impl Cut for Framer {
 
 impl Framer {
     pub(crate) fn new(spec: KeySpec) -> Self {
-        let record = match spec.source {
-            KeySource::Csv { delimiter, quotes, .. } => Record::new(delimiter, encloses(delimiter, quotes)),
-            _ => Record::new(b',', false),
-        };
         Self {
-            lines: LineCutter::new(spec.terminator, spec.max_record, spec.keeps_mark),
+            lines: LineCutter::new(spec.terminator(), spec.args.max_record, spec.keeps_mark),
+            record: Record::new(spec.delimiter(), spec.has_quotes()),
             spec,
             name: String::new(),
-            record,
             columns: None,
             header: None,
             fields: None,
@@ -663,16 +605,6 @@ impl Framer {
     /// Reads the record that begins at `start`. Returns the length of its bytes, or `None` if its
     /// end is missing. Fails if it is too long, or not as CSV should be.
     fn record(&mut self, bytes: &[u8], start: usize, is_end: bool) -> Result<Option<usize>> {
-        let KeySource::Csv {
-            numbers,
-            delimiter,
-            quotes,
-            is_ragged,
-            ..
-        } = &self.spec.source
-        else {
-            unreachable!("only CSV has records");
-        };
         let rest = &bytes[start..];
         let read = self.record.read(rest, is_end);
         let line = |at: usize| self.lines.next_number() + memchr::memchr_iter(b'\n', &bytes[..start + at]).count();
@@ -687,7 +619,7 @@ impl Framer {
                 bail!("{} has {wrong}; --quotes no takes all quotes for text", begins())
             }
         };
-        let most = self.spec.max_record;
+        let most = self.spec.args.max_record;
         if len.unwrap_or(rest.len()) > most {
             bail!(
                 "{} is longer than {most} bytes, the limit of --max-record; perhaps a quote in it is never closed",
@@ -698,7 +630,8 @@ impl Framer {
         let Some(len) = len.filter(|_| fields > 0) else {
             return Ok(None);
         };
-        if self.lines.is_at_start() && quotes.is_none() && !encloses(*delimiter, None) {
+        let is_undecided = self.spec.args.quotes.is_none();
+        if self.lines.is_at_start() && is_undecided && self.spec.is_tabbed() {
             let mut all = (0..fields).filter_map(|number| self.record.bytes(rest, number));
             if let Some(field) = all.find(|field| matches!(field, [b'"', .., b'"'])) {
                 bail!(
@@ -708,25 +641,25 @@ impl Framer {
                 );
             }
         }
-        if *is_ragged {
+        if self.spec.args.ragged {
             return Ok(Some(len));
         }
         let first = *self.fields.get_or_insert(fields);
-        if let Some(number) = numbers.iter().flatten().find(|&&number| number >= first) {
+        if let Some(number) = self.spec.numbers.iter().flatten().find(|&&number| number >= first) {
             let first = count(first, "field");
             bail!("the first record has {first}, and none is number {}", number + 1);
         }
         // (Another header has an error of its own.)
         if fields != first && self.columns.is_some() {
-            let may_enclose = quotes.is_none() && memchr::memchr(b'"', &rest[..len]).is_some();
+            let may_enclose = is_undecided && memchr::memchr(b'"', &rest[..len]).is_some();
             bail!(
                 "{} has {}, and the first record has {first}; --ragged allows that{}",
                 begins(),
                 count(fields, "field"),
-                match encloses(*delimiter, None) {
+                match self.spec.is_tabbed() {
                     _ if !may_enclose => "",
-                    true => ", --quotes no takes all quotes for text",
-                    false => ", --quotes yes lets quotes enclose fields",
+                    true => ", --quotes yes lets quotes enclose fields",
+                    false => ", --quotes no takes all quotes for text",
                 }
             );
         }
@@ -735,9 +668,6 @@ impl Framer {
 
     /// The numbers of the key's columns, by their names in the header or their positions.
     fn find_columns(&self, header: &[Vec<u8>]) -> Result<Vec<usize>> {
-        let KeySource::Csv { columns, .. } = &self.spec.source else {
-            unreachable!("only CSV has a header");
-        };
         let find = |column: &String| {
             let is_named = |name: &Vec<u8>| name == column.as_bytes();
             let named = header.iter().position(is_named);
@@ -753,6 +683,6 @@ impl Framer {
                 (_, Err(_)) => bail!("the header has no column {column:?}"),
             }
         };
-        columns.iter().map(find).collect()
+        self.spec.args.csv.iter().map(find).collect()
     }
 }

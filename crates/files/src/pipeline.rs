@@ -38,6 +38,12 @@ pub trait Work<R>: Send + Sync + 'static {
     fn abandon(&self) {}
 }
 
+impl<R, F: Fn(&mut Chunk<R>) + Send + Sync + 'static> Work<R> for F {
+    fn work(&self, chunk: &mut Chunk<R>) {
+        self(chunk);
+    }
+}
+
 /// The work that depends on the order of the input.
 pub trait Stage<R>: Send + 'static {
     /// Takes the next chunk.
@@ -253,17 +259,17 @@ mod tests {
         }
     }
 
-    struct Nothing;
-
-    impl Work<()> for Nothing {
-        fn work(&self, _: &mut Chunk<()>) {}
-    }
-
     #[test]
     fn an_error_returns_while_another_thread_reads() {
         let (sender, dropped) = mpsc::channel();
         let stage = First(|| Err(anyhow::anyhow!("full")), Some(sender));
-        assert_eq!(run_endless(Nothing, stage).map(drop).unwrap_err().to_string(), "full");
+        assert_eq!(
+            run_endless(|_: &mut Chunk<()>| {}, stage)
+                .map(drop)
+                .unwrap_err()
+                .to_string(),
+            "full"
+        );
         dropped.try_recv().expect("the stage is dropped before the return");
     }
 
@@ -318,18 +324,10 @@ mod tests {
         assert!(order.end().is_none() && turn(4, Ok(())).is_none());
     }
 
-    struct Panics;
-
-    impl Work<()> for Panics {
-        fn work(&self, _: &mut Chunk<()>) {
-            panic!("of the work");
-        }
-    }
-
     /// The thread holds no lock then, so no poison tells the others. They would wait for its chunk.
     #[test]
     #[should_panic(expected = "it has panicked")]
     fn a_panic_of_the_work_returns_while_another_thread_reads() {
-        let _ = run_endless(Panics, First(|| Ok(()), None));
+        let _ = run_endless(|_: &mut Chunk<()>| panic!("of the work"), First(|| Ok(()), None));
     }
 }

@@ -6,7 +6,7 @@ use super::merge::plain;
 use crate::args::{Build, Format, Hasher};
 use crate::bank::write;
 use crate::filter_file::Content;
-use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
+use crate::keys::{Chunk, Framer, KeySpec, Keyed};
 use crate::resp::Dump;
 use crate::table;
 use anyhow::{Context, Result, ensure};
@@ -16,7 +16,7 @@ use lanebloom::{AnyFilter, FastHash, Hashed, Murmur3, ScalableBloom, StaticFilte
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::{Files, Input, KeptInput, Reader};
 use lanebloom_files::output::Output;
-use lanebloom_files::pipeline::{self, MOST_THREADS, Stage, Work};
+use lanebloom_files::pipeline::{self, MOST_THREADS, Stage};
 use lanebloom_files::progress::Progress;
 use lanebloom_files::seen::{self, Seen};
 use lanebloom_files::summary::{self, Summary};
@@ -247,17 +247,27 @@ impl BuildJob<'_> {
             missing: 0,
         };
         let (keys, hasher) = (self.keys.clone(), self.hasher);
-        let hash = Hash { keys, hasher };
         match &filling.filter {
             Target::Guava(filter) => {
                 let filter = Arc::clone(filter);
-                pipeline::run(reader, Insert { hash, filter }, self.all_threads(), filling)
+                let insert = move |chunk: &mut Chunk| {
+                    keys.hash(chunk, &hasher);
+                    filter.insert_batch(&keys.all_of(chunk));
+                };
+                pipeline::run(reader, insert, self.all_threads(), filling)
             }
             Target::Growing(filter) if filter.is_shared() => {
                 let filter = Arc::clone(filter);
-                pipeline::run(reader, Insert { hash, filter }, self.all_threads(), filling)
+                let insert = move |chunk: &mut Chunk| {
+                    keys.hash(chunk, &hasher);
+                    chunk.records.inserted = filter.try_insert(&chunk.records.hashes);
+                };
+                pipeline::run(reader, insert, self.all_threads(), filling)
             }
-            _ => pipeline::run(reader, hash, self.threads(), filling),
+            _ => {
+                let hash = move |chunk: &mut Chunk| keys.hash(chunk, &hasher);
+                pipeline::run(reader, hash, self.threads(), filling)
+            }
         }
     }
 }
@@ -271,28 +281,6 @@ enum Target {
     Redis(RedisBloom),
     /// The keys of a filter that does not change.
     Hashes(Vec<u64>),
-}
-
-/// Inserts keys into a filter that many threads may fill.
-struct Insert<F> {
-    hash: Hash,
-    filter: Arc<F>,
-}
-
-impl Work<Keyed> for Insert<SharedSeen> {
-    fn work(&self, chunk: &mut Chunk) {
-        self.hash.work(chunk);
-        chunk.records.inserted = self.filter.try_insert(&chunk.records.hashes);
-    }
-}
-
-impl Work<Keyed> for Insert<GuavaBloom> {
-    fn work(&self, chunk: &mut Chunk) {
-        self.hash.work(chunk);
-        let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.records, number).0;
-        self.filter
-            .insert_batch(&Vec::from_iter((0..chunk.records.hashes.len()).map(key)));
-    }
 }
 
 /// A filter that many threads fill, as long as it need not grow. So the bits do not depend on their
@@ -372,11 +360,6 @@ impl Stage<Keyed> for Filling {
         let keyed = &chunk.records;
         keyed.check_hashes()?;
         let count = keyed.hashes.len();
-        let keys = || {
-            (0..count)
-                .map(|number| self.keys.key(chunk.bytes(), keyed, number).0)
-                .collect::<Vec<_>>()
-        };
         self.records += count + keyed.missing;
         self.missing += keyed.missing;
         self.changed += match &mut self.filter {
@@ -389,7 +372,7 @@ impl Stage<Keyed> for Filling {
                 }
             },
             Target::Guava(_) => 0,
-            Target::Redis(filter) => filter.insert_batch(&keys())?,
+            Target::Redis(filter) => filter.insert_batch(&self.keys.all_of(chunk))?,
             Target::Hashes(hashes) => {
                 hashes.extend_from_slice(&keyed.hashes);
                 0

@@ -4,13 +4,13 @@
 use crate::args::{LookupArgs, Query, Which};
 use crate::bank::{self, Names};
 use crate::filter_file::{Content, FilterFile};
-use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
+use crate::keys::{Chunk, Framer, KeySpec, Keyed};
 use crate::table;
 use anyhow::{Context, Result, bail, ensure};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::{Files, Input, Reader, is_stdin};
 use lanebloom_files::output::Output;
-use lanebloom_files::pipeline::{self, Stage, Work};
+use lanebloom_files::pipeline::{self, Stage};
 use lanebloom_files::progress::Progress;
 use lanebloom_files::summary::{Summary, count, object};
 use serde_json::Value;
@@ -129,9 +129,18 @@ impl<'a> Lookup<'a> {
         };
         let ask = |output: Option<File>| {
             let stage = Answers { output, ..stage };
-            let hash = Hash { keys, hasher };
+            let find = move |chunk: &mut Chunk| {
+                keys.hash(chunk, &hasher);
+                if let Content::Bank(bank) = &file.content {
+                    return bank.find(&mut chunk.records);
+                }
+                let mut found = mem::take(&mut chunk.records.found);
+                found.resize(chunk.records.hashes.len(), false);
+                file.find(&chunk.records.hashes, || keys.all_of(chunk), &mut found);
+                chunk.records.found = found;
+            };
             let threads = args.threads.threads.unwrap_or_else(pipeline::all_threads);
-            pipeline::run(reader, Find { hash, file }, threads, stage)
+            pipeline::run(reader, find, threads, stage)
         };
         let stage = if quiet {
             match ask(None) {
@@ -167,26 +176,6 @@ const FAILED: &str = "cannot write the output";
 
 /// The error that ends the reading, with status 1: a key is absent, and nothing is printed.
 const ABSENT: &str = "a key is absent";
-
-/// Looks up the keys of chunks.
-struct Find {
-    hash: Hash,
-    file: FilterFile,
-}
-
-impl Work<Keyed> for Find {
-    fn work(&self, chunk: &mut Chunk) {
-        self.hash.work(chunk);
-        if let Content::Bank(bank) = &self.file.content {
-            return bank.find(&mut chunk.records);
-        }
-        let mut found = mem::take(&mut chunk.records.found);
-        found.resize(chunk.records.hashes.len(), false);
-        let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.records, number).0;
-        self.file.find(&chunk.records.hashes, key, &mut found);
-        chunk.records.found = found;
-    }
-}
 
 struct Answers {
     keys: KeySpec,

@@ -4,7 +4,7 @@ use super::{BuildJob, RATE_OF_COUNT};
 use crate::args::Hasher;
 use crate::bank;
 use crate::filter_file::{Content, FilterFile};
-use crate::keys::{Chunk, Hash, Keyed};
+use crate::keys::{Chunk, Keyed};
 use crate::table;
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
@@ -234,10 +234,8 @@ impl BuildJob<'_> {
 
     /// Gives the chunks of each input in order to a stage.
     fn in_order<S: Stage<Keyed>>(&self, stage: S) -> Result<S> {
-        let hash = Hash {
-            keys: self.keys.clone(),
-            hasher: self.hasher,
-        };
+        let (keys, hasher) = (self.keys.clone(), self.hasher);
+        let hash = move |chunk: &mut Chunk| keys.hash(chunk, &hasher);
         pipeline::run(self.reader().apart(true), hash, self.threads(), stage)
     }
 }

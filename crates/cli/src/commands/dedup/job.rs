@@ -1,7 +1,7 @@
 //! The frame of every way to deduplicate: a job, which gives the inputs to a stage, and its output.
 
 use crate::args::Dedup;
-use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
+use crate::keys::{Chunk, Framer, KeySpec, Keyed};
 use crate::table;
 use anyhow::{Context, Result};
 use lanebloom::hash::AnyHasher;
@@ -54,7 +54,8 @@ impl<'a> Job<'a> {
         let reader =
             Reader::new(inputs, Framer::new(self.keys.clone()), Arc::clone(&self.progress)).apart(self.is_apart);
         let (keys, hasher) = (self.keys.clone(), hasher.into());
-        pipeline::run(reader, Hash { keys, hasher }, self.threads, stage)
+        let hash = move |chunk: &mut Chunk| keys.hash(chunk, &hasher);
+        pipeline::run(reader, hash, self.threads, stage)
     }
 }
 
