@@ -669,7 +669,7 @@ where
     }
 }
 
-/// The thread for the source does not begin then.
+/// The thread for the source does not begin then, or its timers end.
 #[test]
 fn a_runtime_that_shuts_down_does_not_make_fill_once_panic() {
     let redis = server!();
@@ -685,6 +685,25 @@ fn a_runtime_that_shuts_down_does_not_make_fill_once_panic() {
     let none = async |_: &mut Keys<'_, u64>| Ok(());
     let filled = cache.fill_once(PATIENCE, none).now_or_never().expect("it has ended");
     assert_eq!(filled.unwrap_err().to_string(), "the runtime is shut down");
+
+    let [dying, other] = [(); 2].map(|()| tokio::runtime::Runtime::new().unwrap());
+    let (begin, begun) = std::sync::mpsc::channel();
+    let waits = async move |_: &mut Keys<'_, u64>| {
+        begin.send(()).unwrap();
+        tokio::time::sleep(PATIENCE).await;
+        Ok(())
+    };
+    let mut fill = Box::pin(cache.fill_once(PATIENCE, waits));
+    dying.block_on(async { assert!((&mut fill).now_or_never().is_none()) });
+    begun.recv().unwrap();
+    drop(dying);
+    let error = other.block_on(fill).unwrap_err();
+    assert_eq!(error.to_string(), "the runtime is shut down");
+    // A bug of the source is still one.
+    let panics = async |_: &mut Keys<'_, u64>| panic!("a bug in the source");
+    let fill = std::panic::AssertUnwindSafe(|| other.block_on(cache.fill_once(PATIENCE, panics)));
+    let panic = std::panic::catch_unwind(fill).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"a bug in the source"));
 }
 
 /// Two processes over a set, with a feed each. What no process inserts is told by the feed, and

@@ -3,14 +3,15 @@
 use crate::cache::Cache;
 use crate::cache::entries::{Key, Value};
 use crate::cache::future;
-use crate::cache::keys::Keys;
+use crate::cache::keys::{Keys, read_keys};
 use crate::cache::limits::block_on;
 use crate::cache::sync::{self, is_dropped};
-use crate::error::{BoxError, RebuildError, RebuildErrorKind};
+use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
 use lanebloom::{ConcurrentBloom, KeyHasher};
 use lanebloom_redis::shared::Filled;
 use lanebloom_redis::{SharedBloom, SharedError, SharedSet};
+use std::future::ready;
 use std::panic::resume_unwind;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -30,16 +31,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let (began, changes) = (Instant::now(), self.changes());
-        let mut add = |batch: &[K::Owned]| {
-            if is_stopped() {
-                return Err(RebuildError(RebuildErrorKind::Stopped));
-            }
-            filter.insert_batch(batch);
-            Ok(())
-        };
-        let mut keys = Keys::new(&mut add);
-        let read = source(&mut keys).await;
-        let keys = keys.finish(read)?;
+        let keys = read_keys(source, is_stopped, |batch| _ = filter.insert_batch(batch)).await?;
         let mut history = self.history();
         (history.read_at, history.keys) = (began, Some(keys as u64));
         (history.inserted, history.removed) = changes;
@@ -84,15 +76,21 @@ macro_rules! fill_once {
                 let (runtime, cache) = (Handle::current(), (**self).clone());
                 // Dropped with this future.
                 let (_alive, mut dropped) = mpsc::channel();
+                let of_thread = runtime.clone();
                 let fill = spawn_blocking(move || {
                     cache.guard().filter().fill_once(timeout, |filter| {
                         let mut is_stopped = || is_dropped(&mut dropped);
-                        runtime.block_on(cache.fill(filter, &mut source, &mut is_stopped))
+                        of_thread.block_on(cache.fill(filter, &mut source, &mut is_stopped))
                     })
                 });
                 match fill.await.map_err(JoinError::try_into_panic) {
                     Ok(filled) => filled,
-                    Err(Ok(payload)) => resume_unwind(payload),
+                    // The timers and connections of a runtime that shuts down panic, which ends the
+                    // source.
+                    Err(Ok(payload)) => match runtime.spawn(ready(())).await {
+                        Ok(()) => resume_unwind(payload),
+                        Err(error) => Err(SharedError::shut_down(error)),
+                    },
                     Err(Err(error)) => Err(SharedError::shut_down(error)),
                 }
             }

@@ -1,6 +1,6 @@
 //! Passes keys from a source to a new filter: keys come in one by one and go out in batches.
 
-use crate::error::{BoxError, RebuildError};
+use crate::error::{BoxError, RebuildError, RebuildErrorKind};
 use crate::filter::CHUNK;
 use std::fmt;
 
@@ -38,17 +38,7 @@ pub struct Keys<'a, T> {
     failed: Option<RebuildError>,
 }
 
-impl<'a, T> Keys<'a, T> {
-    /// Calls `add` for each batch.
-    pub(super) fn new(add: &'a mut (dyn FnMut(&[T]) -> Result<(), RebuildError> + Send)) -> Self {
-        Self {
-            batch: Vec::with_capacity(CHUNK),
-            count: 0,
-            add,
-            failed: None,
-        }
-    }
-
+impl<T> Keys<'_, T> {
     /// Inserts a key that the store has.
     ///
     /// # Errors
@@ -83,16 +73,37 @@ impl<'a, T> Keys<'a, T> {
         self.batch.clear();
         added.inspect_err(|error| self.failed = Some(error.clone()))
     }
+}
 
-    /// Adds the last batch and returns the number of keys. Fails if the source did: `read` is its
-    /// result.
-    pub(super) fn finish(mut self, read: Result<(), BoxError>) -> Result<usize, RebuildError> {
-        if let (None, Err(error)) = (&self.failed, read) {
-            return Err(RebuildError::unreadable(error));
+/// Passes the keys of `source` to `insert`, in batches, and returns their number. In the blocking
+/// mode `source` is ready at once. Fails if the source does, or once `is_stopped` is true.
+pub(super) async fn read_keys<T, S>(
+    source: &mut S,
+    is_stopped: &mut (impl FnMut() -> bool + Send),
+    mut insert: impl FnMut(&[T]) + Send,
+) -> Result<usize, RebuildError>
+where
+    S: AsyncFnMut(&mut Keys<'_, T>) -> Result<(), BoxError>,
+{
+    let mut add = |batch: &[T]| {
+        if is_stopped() {
+            return Err(RebuildError(RebuildErrorKind::Stopped));
         }
-        self.flush()?;
-        Ok(self.count)
+        insert(batch);
+        Ok(())
+    };
+    let mut keys = Keys {
+        batch: Vec::with_capacity(CHUNK),
+        count: 0,
+        add: &mut add,
+        failed: None,
+    };
+    let read = source(&mut keys).await;
+    if let (None, Err(error)) = (&keys.failed, read) {
+        return Err(RebuildError::unreadable(error));
     }
+    keys.flush()?;
+    Ok(keys.count)
 }
 
 impl<T> fmt::Debug for Keys<'_, T> {

@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::cache::entries::{Key, Value};
-use crate::cache::keys::Keys;
+use crate::cache::keys::{Keys, read_keys};
 use crate::error::{BoxError, RebuildError, RebuildErrorKind, error_of_panic};
 use crate::filter::GuardFilter;
 use std::hash::{BuildHasher, RandomState};
@@ -172,16 +172,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         // Before the keys are read: those that are inserted or removed meanwhile count twice rather
         // than not at all.
         let (inserted, removed) = self.changes();
-        let mut add = |batch: &[K::Owned]| {
-            if is_stopped() {
-                return Err(RebuildError(RebuildErrorKind::Stopped));
-            }
-            rebuild.insert_batch(batch);
-            Ok(())
-        };
-        let mut keys = Keys::new(&mut add);
-        let read = source(&mut keys).await;
-        let keys = keys.finish(read)?;
+        let keys = read_keys(source, is_stopped, |batch| rebuild.insert_batch(batch)).await?;
         let filter = Arc::clone(rebuild.filter());
         // (The first, whatever the filter says: else this would never end.)
         if keys > capacity && !filter.has_room_for(keys, capacity) {
