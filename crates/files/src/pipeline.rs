@@ -50,6 +50,13 @@ pub trait Stage<R>: Send + 'static {
     fn take(&mut self, chunk: &mut Chunk<R>) -> Result<()>;
 }
 
+/// A value, and the function that changes it by each chunk.
+impl<R, T: Send + 'static, F: FnMut(&mut T, &mut Chunk<R>) -> Result<()> + Send + 'static> Stage<R> for (T, F) {
+    fn take(&mut self, chunk: &mut Chunk<R>) -> Result<()> {
+        (self.1)(&mut self.0, chunk)
+    }
+}
+
 /// Gives all chunks of the reader to `stage` after the work of `threads` threads, and returns the
 /// stage.
 ///

@@ -4,7 +4,7 @@ mod exact;
 mod job;
 
 use crate::args::Dedup;
-use crate::keys::{Chunk, Keyed};
+use crate::keys::Chunk;
 use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use job::{Done, Job, RecordWriter};
@@ -13,7 +13,6 @@ use lanebloom::hash::SipHash13;
 use lanebloom_files::claims::Claims;
 use lanebloom_files::input::{Files, Input};
 use lanebloom_files::output::Outputs;
-use lanebloom_files::pipeline::Stage;
 use lanebloom_files::seen::{self, RATE, Seen};
 use lanebloom_files::state_file::StateFile;
 use lanebloom_files::summary::Summary;
@@ -79,19 +78,20 @@ fn by_filter(job: &Job<'_>, output: &File) -> Result<Done> {
         None => seen::empty(expected, size.rate.unwrap_or(RATE), Murmur3::default())?,
     };
     let hasher = *filter.hasher();
-    let stage = ByFilter {
-        seen: Seen::of(filter),
-        new: Vec::new(),
-        output: RecordWriter::new(job.args, output)?,
+    let value = (Seen::of(filter), RecordWriter::new(job.args, output)?);
+    let mut new = Vec::new();
+    let take = move |(seen, output): &mut (Seen, RecordWriter), chunk: &mut Chunk| {
+        new.resize(chunk.records.hashes.len(), false);
+        seen.insert(&chunk.records.hashes, &mut new, chunk.share)?;
+        output.put(chunk, &mut new)
     };
     let inputs = Input::all(&job.files);
     // Strangers choose the lines, so the hash has a secret key, unless a later run needs it again.
-    let stage = if state.is_some() {
-        job.pass(inputs, hasher, stage)?
+    let (seen, output) = if state.is_some() {
+        job.pass(inputs, hasher, value, take)?
     } else {
-        job.pass(inputs, SipHash13::random(), stage)?
+        job.pass(inputs, SipHash13::random(), value, take)?
     };
-    let ByFilter { seen, output, .. } = stage;
     let (mistaken, memory) = (seen.mistakes.expected, seen.filter().memory_bytes());
     let extra = Summary {
         text: format!(
@@ -109,18 +109,4 @@ fn by_filter(job: &Job<'_>, output: &File) -> Result<Done> {
         extra,
         state: state.map(|state| (state, seen)),
     })
-}
-
-struct ByFilter {
-    seen: Seen,
-    new: Vec<bool>,
-    output: RecordWriter,
-}
-
-impl Stage<Keyed> for ByFilter {
-    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        self.new.resize(chunk.records.hashes.len(), false);
-        self.seen.insert(&chunk.records.hashes, &mut self.new, chunk.share)?;
-        self.output.put(chunk, &mut self.new)
-    }
 }

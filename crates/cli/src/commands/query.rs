@@ -23,138 +23,110 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
-    let lookup = Lookup::open(&args.filter, &args.lookup, quiet)?;
-    let keys = KeySpec::new(&args.lookup.keys)?;
-    let file = &lookup.file;
-    let keys = match &file.content {
-        Content::Bank(_) => bail!("{}: {}", file.name, bank::INSTEAD),
-        Content::Guava(_) => keys.of_guava(args.funnel, quiet),
-        other if args.funnel.is_some() => bail!(
-            "{}: --funnel is for a Guava filter, and this is a {}",
-            file.name,
-            other.kind()
-        ),
-        Content::Redis(_) => keys.of_redis(),
-        _ => keys.of_hasher(&file.hasher()?),
-    };
-    lookup.run(
-        keys,
-        match (args.present, args.absent) {
+    look_up(&args.filter, &args.lookup, quiet, |file, keys| {
+        let keys = match &file.content {
+            Content::Bank(_) => bail!("{}: {}", file.name, bank::INSTEAD),
+            Content::Guava(_) => keys.of_guava(args.funnel, quiet),
+            other if args.funnel.is_some() => bail!(
+                "{}: --funnel is for a Guava filter, and this is a {}",
+                file.name,
+                other.kind()
+            ),
+            Content::Redis(_) => keys.of_redis(),
+            _ => keys.of_hasher(&file.hasher()?),
+        };
+        let print = match (args.present, args.absent) {
             (true, _) => Print::Present,
             (_, true) => Print::Absent,
             _ => Print::Answers,
-        },
-    )
+        };
+        Ok((keys, print))
+    })
 }
 
 pub(crate) fn which(args: &Which, quiet: bool) -> Result<ExitCode> {
-    let lookup = Lookup::open(&args.bank, &args.lookup, quiet)?;
-    let file = &lookup.file;
-    let Content::Bank(bank) = &file.content else {
-        let kind = file.content.kind();
-        bail!("{}: it is a {kind}, not a bank: run `query` on it", file.name);
-    };
-    let print = match (args.absent, args.count, args.json_output) {
-        (true, ..) => Print::Absent,
-        (_, true, _) => Print::Counts,
-        (.., true) => Print::Objects(bank.names.clone()),
-        _ => Print::Names(bank.names.clone()),
-    };
-    let keys = KeySpec::new(&args.lookup.keys)?.of_hasher(&file.hasher()?);
-    lookup.run(keys, print)
+    look_up(&args.bank, &args.lookup, quiet, |file, keys| {
+        let Content::Bank(bank) = &file.content else {
+            let kind = file.content.kind();
+            bail!("{}: it is a {kind}, not a bank: run `query` on it", file.name);
+        };
+        let print = match (args.absent, args.count, args.json_output) {
+            (true, ..) => Print::Absent,
+            (_, true, _) => Print::Counts,
+            (.., true) => Print::Objects(bank.names.clone()),
+            _ => Print::Names(bank.names.clone()),
+        };
+        Ok((keys.of_hasher(&file.hasher()?), print))
+    })
 }
 
-/// A filter or a bank, and the inputs whose keys are looked up in it.
-struct Lookup<'a> {
-    start: Instant,
-    path: &'a Path,
-    file: FilterFile,
-    inputs: Files,
-    args: &'a LookupArgs,
+/// Looks up the keys of the inputs in a filter or a bank. `choose` says how its keys are made, and
+/// what is printed of them.
+fn look_up(
+    path: &Path,
+    args: &LookupArgs,
     quiet: bool,
-}
-
-impl<'a> Lookup<'a> {
-    fn open(path: &'a Path, args: &'a LookupArgs, quiet: bool) -> Result<Self> {
-        let start = Instant::now();
-        if quiet && args.output.is_some() {
-            bail!("--quiet prints nothing, so --output would get nothing");
-        }
-        let lists = [&args.input.files_from, &args.input.files0_from];
-        let inputs = Files::new(&args.input)?;
-        let sources = || lists.into_iter().flatten().chain(&inputs.paths);
-        if is_stdin(path) && sources().any(|file| is_stdin(file)) {
-            bail!("the filter and the keys cannot both come from stdin");
-        }
-        Ok(Self {
-            start,
-            path,
-            file: FilterFile::open(path)?,
-            inputs,
-            args,
-            quiet,
-        })
+    choose: impl FnOnce(&FilterFile, KeySpec) -> Result<(KeySpec, Print)>,
+) -> Result<ExitCode> {
+    let start = Instant::now();
+    if quiet && args.output.is_some() {
+        bail!("--quiet prints nothing, so --output would get nothing");
     }
-
-    fn run(self, mut keys: KeySpec, print: Print) -> Result<ExitCode> {
-        let Self {
-            start,
-            path,
-            file,
-            inputs: Files {
-                paths: files, skipped, ..
-            },
-            args,
-            quiet,
-        } = self;
-        let hasher = file.hasher()?;
-        let output = Output::new(args.output.as_deref().unwrap_or(Path::new("-")))?;
-        let mut claims = Claims::default();
-        claims.inputs(INPUT, &args.input, &files);
-        claims.reads(INPUT, path);
-        output.claim(&mut claims, OUTPUT)?;
-        let inputs = Input::all(&files);
-        let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
-        keys.keeps_mark = matches!(print, Print::Present | Print::Absent);
-        let reader = Reader::new(inputs, Framer::new(keys.clone()), progress);
+    let Files {
+        paths: files, skipped, ..
+    } = Files::new(&args.input)?;
+    let lists = [&args.input.files_from, &args.input.files0_from];
+    let mut sources = lists.into_iter().flatten().chain(&files);
+    if is_stdin(path) && sources.any(|file| is_stdin(file)) {
+        bail!("the filter and the keys cannot both come from stdin");
+    }
+    let file = FilterFile::open(path)?;
+    let (mut keys, print) = choose(&file, KeySpec::new(&args.keys)?)?;
+    let hasher = file.hasher()?;
+    let output = Output::new(args.output.as_deref().unwrap_or(Path::new("-")))?;
+    let mut claims = Claims::default();
+    claims.inputs(INPUT, &args.input, &files);
+    claims.reads(INPUT, path);
+    output.claim(&mut claims, OUTPUT)?;
+    let inputs = Input::all(&files);
+    let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
+    keys.keeps_mark = matches!(print, Print::Present | Print::Absent);
+    let reader = Reader::new(inputs, Framer::new(keys.clone()), progress);
+    let ask = |output: Option<File>| {
         let stage = Answers {
             keys: keys.clone(),
             print,
-            output: None,
+            output,
             text: Vec::new(),
-            is_all: true,
             present: 0,
             absent: 0,
             missing: 0,
         };
-        let ask = |output: Option<File>| {
-            let stage = Answers { output, ..stage };
-            let find = move |chunk: &mut Chunk| {
-                keys.hash(chunk, &hasher);
-                if let Content::Bank(bank) = &file.content {
-                    return bank.find(&mut chunk.records);
-                }
-                let mut found = mem::take(&mut chunk.records.found);
-                found.resize(chunk.records.hashes.len(), false);
-                file.find(&chunk.records.hashes, || keys.all_of(chunk), &mut found);
-                chunk.records.found = found;
-            };
-            let threads = args.threads.threads.unwrap_or_else(pipeline::all_threads);
-            pipeline::run(reader, find, threads, stage)
-        };
-        let stage = if quiet {
-            match ask(None) {
-                Err(error) if error.downcast_ref() == Some(&ABSENT) => return Ok(ExitCode::from(1)),
-                asked => asked?,
+        let find = move |chunk: &mut Chunk| {
+            keys.hash(chunk, &hasher);
+            if let Content::Bank(bank) = &file.content {
+                return bank.find(&mut chunk.records);
             }
-        } else {
-            output.fill(|file| ask(Some(file.try_clone().context(FAILED)?)))?
+            let mut found = mem::take(&mut chunk.records.found);
+            found.resize(chunk.records.hashes.len(), false);
+            file.find(&chunk.records.hashes, || keys.all_of(chunk), &mut found);
+            chunk.records.found = found;
         };
-        if args.summary.json_summary || stage.missing > 0 || skipped > 0 {
-            stage.summary(start).with_skipped(skipped).print(&args.summary, quiet);
+        let threads = args.threads.threads.unwrap_or_else(pipeline::all_threads);
+        pipeline::run(reader, find, threads, stage)
+    };
+    let stage = if quiet {
+        match ask(None) {
+            Err(error) if error.downcast_ref() == Some(&ABSENT) => return Ok(ExitCode::from(1)),
+            asked => asked?,
         }
-        Ok(ExitCode::from(if stage.is_all { 0 } else { 1 }))
+    } else {
+        output.fill(|file| ask(Some(file.try_clone().context(FAILED)?)))?
+    };
+    if args.summary.json_summary || stage.missing > 0 || skipped > 0 {
+        stage.summary(start).with_skipped(skipped).print(&args.summary, quiet);
     }
+    Ok(ExitCode::from(if stage.is_all() { 0 } else { 1 }))
 }
 
 /// The output for a record.
@@ -183,7 +155,6 @@ struct Answers {
     /// `None` if nothing is printed.
     output: Option<File>,
     text: Vec<u8>,
-    is_all: bool,
     /// The number of keys that are in the filter, and of the others.
     present: usize,
     absent: usize,
@@ -192,6 +163,10 @@ struct Answers {
 }
 
 impl Answers {
+    fn is_all(&self) -> bool {
+        self.absent + self.missing == 0
+    }
+
     fn summary(&self, start: Instant) -> Summary {
         let Self {
             present,
@@ -222,10 +197,9 @@ impl Stage<Keyed> for Answers {
         self.present += present;
         self.absent += keyed.hashes.len() - present;
         self.missing += keyed.missing;
-        self.is_all &= self.absent + self.missing == 0;
         keyed.spread(&mut found, false);
         let Some(output) = &mut self.output else {
-            ensure!(self.is_all, ABSENT);
+            ensure!(self.is_all(), ABSENT);
             return Ok(());
         };
         // The header of the first input of CSV, and empty lines at the end of an input.

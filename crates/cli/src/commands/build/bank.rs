@@ -11,7 +11,7 @@ use indicatif::HumanBytes;
 use lanebloom::bank::FilterBank;
 use lanebloom::codec::SnapshotHeader;
 use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, ConcurrentBloom, Hashed, ScalableBloom};
+use lanebloom::{AnyFilter, ConcurrentBloom, Hashed};
 use lanebloom_files::input::{self, is_stdin};
 use lanebloom_files::note;
 use lanebloom_files::pipeline::{self, Stage};
@@ -138,15 +138,9 @@ impl BuildJob<'_> {
             Some(keys) => keys,
             None => {
                 self.keep_parts()?;
-                let seen = seen::empty(None, RATE_OF_COUNT, self.hasher)?;
-                let counted = self.in_order(Counting {
-                    seen,
-                    input: 0,
-                    new: 0,
-                    most: 1,
-                })?;
-                // It takes new keys for old ones at this rate.
-                counted.most + (counted.most as f64 * RATE_OF_COUNT).ceil() as usize
+                let most = self.count_largest()?;
+                // The filter takes new keys for old ones at this rate.
+                most + (most as f64 * RATE_OF_COUNT).ceil() as usize
             }
         };
         let builder = ConcurrentBloom::builder().expected_keys(keys);
@@ -158,7 +152,7 @@ impl BuildJob<'_> {
         let empty = builder.clone().build().with_context(failed)?;
         self.announce(&empty, keys);
         let bank = FilterBank::new(files, &builder).with_context(failed)?;
-        let mut filling = self.in_order(Filling {
+        let mut columns = self.in_order(Columns {
             bank,
             empty,
             filters: Vec::new(),
@@ -170,9 +164,9 @@ impl BuildJob<'_> {
             overfull: 0,
         })?;
         // An input without a key has a column too.
-        filling.filter_of(files - 1)?;
-        filling.push()?;
-        let Filling {
+        columns.filter_of(files - 1)?;
+        columns.push()?;
+        let Columns {
             bank,
             lines,
             unique,
@@ -180,7 +174,7 @@ impl BuildJob<'_> {
             rate,
             overfull,
             ..
-        } = filling;
+        } = columns;
         let mut text = format!(
             "{lines} lines of {}, about {unique} unique within their file{}",
             count(files, "file"),
@@ -207,6 +201,24 @@ impl BuildJob<'_> {
             ("overfull", overfull.into()),
         ];
         Ok((bank, Summary { text, statistics }, rate))
+    }
+
+    /// The number of different keys in the input that has the most; 1 if none has a key.
+    fn count_largest(&self) -> Result<usize> {
+        let hasher = self.hasher;
+        let empty = move || seen::empty(None, RATE_OF_COUNT, hasher);
+        // The input that is read now, and its keys.
+        let (mut input, mut seen, mut new) = (0, empty()?, 0);
+        let count = move |most: &mut usize, chunk: &mut Chunk| {
+            chunk.records.check_hashes()?;
+            if chunk.input != input {
+                (input, seen, new) = (chunk.input, empty()?, 0);
+            }
+            new += seen.insert_batch(Hashed::slice(&chunk.records.hashes))?;
+            *most = new.max(*most);
+            Ok(())
+        };
+        Ok(self.in_order((1, count))?.0)
     }
 
     /// Says how large the bank will be if that is much: one large file makes the filters of all
@@ -254,31 +266,8 @@ fn is_filter(path: &Path) -> Result<bool> {
     Ok(head == SnapshotHeader::MAGIC)
 }
 
-/// Counts the different keys of each input.
-struct Counting {
-    /// The keys of the input that is read now, and their number.
-    seen: ScalableBloom<AnyHasher>,
-    input: usize,
-    new: usize,
-    /// The most keys of an input.
-    most: usize,
-}
-
-impl Stage<Keyed> for Counting {
-    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        chunk.records.check_hashes()?;
-        if chunk.input != self.input {
-            self.seen = seen::empty(None, RATE_OF_COUNT, *self.seen.hasher())?;
-            (self.input, self.new) = (chunk.input, 0);
-        }
-        self.new += self.seen.insert_batch(Hashed::slice(&chunk.records.hashes))?;
-        self.most = self.most.max(self.new);
-        Ok(())
-    }
-}
-
 /// Fills a filter of each input.
-struct Filling {
+struct Columns {
     bank: FilterBank<AnyHasher>,
     /// Cloned, since to plan a filter takes as long as to fill it.
     empty: ConcurrentBloom<AnyHasher>,
@@ -295,7 +284,7 @@ struct Filling {
     overfull: usize,
 }
 
-impl Filling {
+impl Columns {
     /// The filter of the input with this number. All before it are filled.
     fn filter_of(&mut self, input: usize) -> Result<&mut ConcurrentBloom<AnyHasher>> {
         while self.pushed + self.filters.len() <= input {
@@ -319,7 +308,7 @@ impl Filling {
     }
 }
 
-impl Stage<Keyed> for Filling {
+impl Stage<Keyed> for Columns {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         let keyed = &chunk.records;
         keyed.check_hashes()?;

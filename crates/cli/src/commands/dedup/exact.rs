@@ -4,12 +4,11 @@
 //! `--count-each` counts them in the second pass, and prints in a third one.
 
 use super::job::{Done, Job, RecordWriter};
-use crate::keys::{Chunk, KeySpec, Keyed};
+use crate::keys::{Chunk, KeySpec};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use lanebloom::hash::SipHash13;
 use lanebloom::{Bitmap, Hashed, Murmur3};
 use lanebloom_files::input::{Input, KeptInput};
-use lanebloom_files::pipeline::Stage;
 use lanebloom_files::positioned::FileExt;
 use lanebloom_files::seen::{self, Seen};
 use lanebloom_files::summary::Summary;
@@ -31,22 +30,28 @@ pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
     let hasher = SipHash13::random();
 
     let rate = job.args.size.rate.unwrap_or(RATE);
-    let mark = Mark {
-        seen: Seen::of(seen::empty(job.args.size.expected, rate, Murmur3::default())?),
-        repeated: Seen::of(seen::empty(None, rate, Murmur3::default())?),
-        digest: Digest::default(),
-        new: Vec::new(),
-        again: Vec::new(),
-    };
+    let empty = |expected| Ok::<_, Error>(Seen::of(seen::empty(expected, rate, Murmur3::default())?));
+    // The keys, and those that the first filter held, or seemed to hold, when they came.
+    let filters = (empty(job.args.size.expected)?, empty(None)?, Digest::default());
+    let (mut new, mut again) = (Vec::new(), Vec::new());
     job.progress.restart(total);
-    let Mark {
-        seen, repeated, digest, ..
-    } = job.pass(inputs(), hasher, mark)?;
+    let mark = move |(seen, repeated, digest): &mut (Seen, Seen, Digest), chunk: &mut Chunk| {
+        let hashes = &chunk.records.hashes;
+        digest.add(hashes);
+        new.resize(hashes.len(), false);
+        seen.insert(hashes, &mut new, chunk.share)?;
+        again.clear();
+        let keys = hashes.iter().zip(&new);
+        again.extend(keys.filter(|(_, new)| !**new).map(|(&hash, _)| hash));
+        new.resize(again.len(), false);
+        Ok(repeated.insert(&again, &mut new, chunk.share)?)
+    };
+    let (seen, repeated, digest) = job.pass(inputs(), hasher, filters, mark)?;
 
     // Those that are in the second filter by mistake come on top.
     let most = repeated.new + (seen.new as f64 * rate * 1.1) as usize;
     drop(seen);
-    let candidates = Candidates {
+    let mut candidates = Candidates {
         spec: job.keys.clone(),
         repeated,
         places: LineTable::new(most),
@@ -57,36 +62,45 @@ pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
     };
     job.progress.restart(total);
     let (candidates, output) = if job.args.count_each {
-        let tally = Tally {
-            candidates,
-            counts: HashMap::new(),
-            output,
-            of_keys: Vec::new(),
-            is_counted: false,
+        // The number of occurrences of the key at each place; 0 once it is printed.
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        let count = |(candidates, counts): &mut (Candidates, HashMap<_, _>), chunk: &mut Chunk| {
+            candidates.find(chunk, |_, place, _| *counts.entry(place).or_default() += 1)
         };
-        let mut tally = job.pass(inputs(), hasher, tally)?;
-        if tally.candidates.digest != digest {
+        (candidates, counts) = job.pass(inputs(), hasher, (candidates, counts), count)?;
+        if candidates.digest != digest {
             return Err(changed(&kept));
         }
-        tally.is_counted = true;
-        tally.candidates.digest = Digest::default();
+        candidates.digest = Digest::default();
         job.progress.restart(total);
-        let tally = job.pass(inputs(), hasher, tally)?;
-        (tally.candidates, tally.output)
-    } else {
-        let verify = Verify {
-            candidates,
-            new: Vec::new(),
-            output,
+        let mut of_keys = Vec::new();
+        let print = move |(candidates, output): &mut (Candidates, RecordWriter), chunk: &mut Chunk| {
+            of_keys.clear();
+            of_keys.resize(chunk.records.hashes.len(), 1);
+            let take = |number: usize, place, _| of_keys[number] = counts.get_mut(&place).map_or(1, mem::take);
+            candidates.find(chunk, take)?;
+            output.put_counts(chunk, &of_keys)
         };
-        let verify = job.pass(inputs(), hasher, verify)?;
-        (verify.candidates, verify.output)
+        job.pass(inputs(), hasher, (candidates, output), print)?
+    } else {
+        let mut new = Vec::new();
+        let verify = move |(candidates, output): &mut (Candidates, RecordWriter), chunk: &mut Chunk| {
+            new.clear();
+            new.resize(chunk.records.hashes.len(), true);
+            candidates.find(chunk, |number, _, is_first| new[number] = is_first)?;
+            output.put(chunk, &mut new)
+        };
+        job.pass(inputs(), hasher, (candidates, output), verify)?
     };
     let mut last = candidates.digest;
     if last == digest && candidates.keys.reads_input && kept.iter().any(KeptInput::is_suspect) {
         // A line that changed was not found again. A log that grew has no such line, for example.
         job.progress.restart(total);
-        last = job.pass(inputs(), hasher, Digest::default())?;
+        let compare = |digest: &mut Digest, chunk: &mut Chunk| {
+            digest.add(&chunk.records.hashes);
+            Ok(())
+        };
+        last = job.pass(inputs(), hasher, Digest::default(), compare)?;
     }
     if last != digest {
         return Err(changed(&kept));
@@ -119,38 +133,6 @@ impl Digest {
         let step = |sum: u64, &hash: &u64| sum.wrapping_mul(FACTOR).wrapping_add(hash);
         self.0 += hashes.len();
         self.1 = hashes.iter().fold(self.1, step);
-    }
-}
-
-/// A pass that only compares.
-impl Stage<Keyed> for Digest {
-    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        self.add(&chunk.records.hashes);
-        Ok(())
-    }
-}
-
-/// The first pass.
-struct Mark {
-    seen: Seen,
-    /// The keys that `seen` held, or seemed to hold, when they came.
-    repeated: Seen,
-    digest: Digest,
-    new: Vec<bool>,
-    again: Vec<u64>,
-}
-
-impl Stage<Keyed> for Mark {
-    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        let hashes = &chunk.records.hashes;
-        self.digest.add(hashes);
-        self.new.resize(hashes.len(), false);
-        self.seen.insert(hashes, &mut self.new, chunk.share)?;
-        self.again.clear();
-        let keys = hashes.iter().zip(&self.new);
-        self.again.extend(keys.filter(|(_, new)| !**new).map(|(&hash, _)| hash));
-        self.new.resize(self.again.len(), false);
-        Ok(self.repeated.insert(&self.again, &mut self.new, chunk.share)?)
     }
 }
 
@@ -210,50 +192,6 @@ impl Candidates {
             .context("cannot write a key to a temporary file")?;
         self.places.insert(hash, place)?;
         Ok((place, true))
-    }
-}
-
-/// The second pass.
-struct Verify {
-    candidates: Candidates,
-    new: Vec<bool>,
-    output: RecordWriter,
-}
-
-impl Stage<Keyed> for Verify {
-    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        let Self { new, candidates, .. } = self;
-        new.clear();
-        new.resize(chunk.records.hashes.len(), true);
-        candidates.find(chunk, |number, _, is_first| new[number] = is_first)?;
-        self.output.put(chunk, new)
-    }
-}
-
-/// The second pass, which counts the occurrences of each key, and the third, which prints them.
-struct Tally {
-    candidates: Candidates,
-    /// The number of occurrences of the key at each place; 0 once it is printed.
-    counts: HashMap<u64, u64>,
-    output: RecordWriter,
-    /// The bytes that are printed before the lines with the keys of a chunk; 0 if they are not
-    /// printed.
-    of_keys: Vec<u64>,
-    is_counted: bool,
-}
-
-impl Stage<Keyed> for Tally {
-    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        let Self { of_keys, counts, .. } = self;
-        if !self.is_counted {
-            let add = |_, place, _| *counts.entry(place).or_default() += 1;
-            return self.candidates.find(chunk, add);
-        }
-        of_keys.clear();
-        of_keys.resize(chunk.records.hashes.len(), 1);
-        let take = |number: usize, place, _| of_keys[number] = counts.get_mut(&place).map_or(1, mem::take);
-        self.candidates.find(chunk, take)?;
-        self.output.put_counts(chunk, of_keys)
     }
 }
 

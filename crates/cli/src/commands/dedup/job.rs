@@ -6,7 +6,7 @@ use crate::table;
 use anyhow::{Context, Result};
 use lanebloom::hash::AnyHasher;
 use lanebloom_files::input::{Input, Reader};
-use lanebloom_files::pipeline::{self, Stage};
+use lanebloom_files::pipeline;
 use lanebloom_files::progress::Progress;
 use lanebloom_files::seen::Seen;
 use lanebloom_files::state_file::StateFile;
@@ -44,18 +44,20 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Gives the chunks of the inputs to a stage, and returns the stage.
-    pub(super) fn pass<S: Stage<Keyed>>(
+    /// Gives the chunks of the inputs in order to `take`, with a value that it changes. Returns the
+    /// value.
+    pub(super) fn pass<T: Send + 'static>(
         &self,
         inputs: VecDeque<Input>,
         hasher: impl Into<AnyHasher>,
-        stage: S,
-    ) -> Result<S> {
+        value: T,
+        take: impl FnMut(&mut T, &mut Chunk) -> Result<()> + Send + 'static,
+    ) -> Result<T> {
         let reader =
             Reader::new(inputs, Framer::new(self.keys.clone()), Arc::clone(&self.progress)).apart(self.is_apart);
         let (keys, hasher) = (self.keys.clone(), hasher.into());
         let hash = move |chunk: &mut Chunk| keys.hash(chunk, &hasher);
-        pipeline::run(reader, hash, self.threads, stage)
+        Ok(pipeline::run(reader, hash, self.threads, (value, take))?.0)
     }
 }
 
