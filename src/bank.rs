@@ -173,8 +173,6 @@ use rows::{Columns, RowFinder, WORD};
 pub struct Bank<R: Rows, S = Murmur3> {
     rows: R,
     pub(crate) finder: RowFinder,
-    columns: usize,
-    layout: Layout,
     expected_keys: usize,
     hasher: S,
     isa: Isa,
@@ -234,11 +232,10 @@ pub struct AtomicRows {
 impl AtomicRows {
     /// Rows of zeros, and no column in use.
     #[inline]
-    fn new(layout: Layout, columns: usize) -> Result<Self, BuildError> {
-        let lines = layout.blocks.checked_mul(columns).ok_or_else(|| {
-            let bytes = layout.blocks.saturating_mul(columns).saturating_mul(LINE_BYTES);
-            BuildError::out_of_memory(bytes)
-        })?;
+    fn new(finder: &RowFinder) -> Result<Self, BuildError> {
+        let (blocks, columns) = (finder.layout.blocks, finder.columns());
+        let lines = blocks.checked_mul(columns);
+        let lines = lines.ok_or_else(|| BuildError::out_of_memory(usize::MAX))?;
         Ok(Self {
             bits: Bits::new(lines)?,
             in_use: ConcurrentBitmap::new(columns as u64)?,
@@ -273,9 +270,10 @@ pub(crate) fn whole_words(columns: usize) -> Result<usize, BuildError> {
 }
 
 impl<S> FilterBank<S> {
+    /// A bank of at least `columns` empty filters.
     pub(crate) fn empty(layout: Layout, columns: usize, expected_keys: usize, hasher: S) -> Result<Self, BuildError> {
-        let rows = AtomicRows::new(layout, columns)?;
-        Ok(Self::of(rows, layout, columns, expected_keys, hasher))
+        let finder = RowFinder::new(layout, whole_words(columns)?);
+        Ok(Self::of(AtomicRows::new(&finder)?, finder, expected_keys, hasher))
     }
 
     /// A copy. It holds every key that was inserted or pushed before the call. Fails if the
@@ -297,19 +295,15 @@ impl<S> FilterBank<S> {
         let bits = self.rows.bits.try_clone()?;
         let in_use = self.rows.in_use.try_clone()?;
         let rows = AtomicRows { bits, in_use };
-        let mut copy = Self::of(rows, self.layout, self.columns, self.expected_keys, self.hasher.clone());
-        copy.finder = self.finder;
-        Ok(copy)
+        Ok(Self::of(rows, self.finder, self.expected_keys, self.hasher.clone()))
     }
 }
 
 impl<R: Rows, S> Bank<R, S> {
-    fn of(rows: R, layout: Layout, columns: usize, expected_keys: usize, hasher: S) -> Self {
+    fn of(rows: R, finder: RowFinder, expected_keys: usize, hasher: S) -> Self {
         Self {
             rows,
-            finder: RowFinder::new(layout, columns),
-            columns,
-            layout,
+            finder,
             expected_keys,
             hasher,
             isa: Isa::best(),
@@ -324,12 +318,12 @@ impl<R: Rows, S> Bank<R, S> {
     }
 
     fn check(&self, column: usize) -> Result<(), BankError> {
-        if column < self.columns {
+        let columns = self.columns();
+        if column < columns {
             return Ok(());
         }
         Err(BankError(Problem::Other(format!(
-            "column {column} is not below the bank's {} columns",
-            self.columns
+            "column {column} is not below the bank's {columns} columns"
         ))))
     }
 }
@@ -361,7 +355,7 @@ impl<R: Rows, S> Bank<R, S> {
     #[inline]
     #[must_use]
     pub fn columns(&self) -> usize {
-        self.columns
+        self.finder.columns()
     }
 
     /// The number of columns in use: those that were pushed or inserted into, and not cleared.
@@ -395,19 +389,19 @@ impl<R: Rows, S> Bank<R, S> {
     /// filter holds is found in this share of the columns.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.layout.rate_of(Cell::Bit, self.expected_keys)
+        self.finder.layout.rate_of(Cell::Bit, self.expected_keys)
     }
 
     /// The number of blocks of each filter.
     #[must_use]
     pub fn blocks(&self) -> usize {
-        self.layout.blocks
+        self.finder.layout.blocks
     }
 
     /// The bytes of the rows: the sum of all filters, in use or not.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.layout.blocks * self.columns * LINE_BYTES
+        self.blocks() * self.columns() * LINE_BYTES
     }
 
     /// The hasher.
@@ -445,8 +439,8 @@ impl<A: Rows, B: Rows, S: FilterHasher> PartialEq<Bank<B, S>> for Bank<A, S> {
         fn words<'a, W: Load>(words: &'a [W]) -> impl Iterator<Item = u64> + 'a {
             words.iter().map(Load::load)
         }
-        let equal = self.layout == other.layout
-            && self.columns == other.columns
+        let equal = self.finder.layout == other.finder.layout
+            && self.columns() == other.columns()
             && self.hasher.fingerprint() == other.hasher.fingerprint()
             && words(self.rows.in_use()).eq(words(other.rows.in_use()))
             && words(self.rows.rows()).eq(words(other.rows.rows()));
@@ -459,9 +453,9 @@ impl<A: Rows, B: Rows, S: FilterHasher> PartialEq<Bank<B, S>> for Bank<A, S> {
 impl<R: Rows, S> fmt::Debug for Bank<R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(R::NAME)
-            .field("columns", &self.columns)
+            .field("columns", &self.columns())
             .field("len", &self.len())
-            .field("layout", &format_args!("{}", self.layout))
+            .field("layout", &format_args!("{}", self.finder.layout))
             .finish_non_exhaustive()
     }
 }

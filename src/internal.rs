@@ -142,19 +142,13 @@ impl<S> FilterBank<S> {
     /// # Errors
     ///
     /// Fails like [`new`](Self::new).
-    pub fn of_lines(
-        lines: usize,
-        columns: usize,
-        (rows, blocks): (KeyRows, usize),
-        hasher: S,
-    ) -> Result<Self, BuildError> {
+    pub fn of_lines(lines: usize, columns: usize, rows: (KeyRows, usize), hasher: S) -> Result<Self, BuildError> {
         let layout = Layout {
             shape: EIGHT_ROWS,
             blocks: lines,
         };
-        let columns = crate::bank::whole_words(columns)?;
         let mut bank = Self::empty(layout, columns, 1, hasher)?;
-        bank.finder = bank.finder.with_rows(rows, blocks);
+        bank.finder.other = Some(rows);
         Ok(bank)
     }
 }

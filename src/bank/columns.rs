@@ -2,7 +2,6 @@
 
 use super::rows::{Square, Transpose, WORD, add_rows};
 use super::{Bank, BankError, FilterBank, Problem, Rows, whole_words};
-use crate::chunks::Source;
 use crate::error::BuildError;
 use crate::filter::methods::sets::{Sets, fold};
 use crate::filter::parts::lines::{empty, plan};
@@ -93,7 +92,7 @@ impl<S: Clone> FilterBank<S> {
     /// ```
     pub fn new(columns: usize, filters: &Builder<Bloom, S>) -> Result<Self, BuildError> {
         let (layout, expected_keys) = plan::<BloomBits>(filters.request)?;
-        Self::empty(layout, whole_words(columns)?, expected_keys, filters.hasher.clone())
+        Self::empty(layout, columns, expected_keys, filters.hasher.clone())
     }
 }
 
@@ -144,21 +143,15 @@ impl<S> FilterBank<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_batch<K: Key<S>>(&self, column: usize, keys: &[K]) -> Result<usize, BankError> {
-        self.insert_source(column, &K::source(keys, &self.hasher, self.isa))
-    }
-}
-
-impl<S> FilterBank<S> {
-    fn insert_source(&self, column: usize, source: &impl Source) -> Result<usize, BankError> {
         self.check(column)?;
-        if source.len() != 0 {
+        if !keys.is_empty() {
             self.use_column(column)?;
         }
         let lines = self.finder.rows();
         let access = (AccessPlan::changes(self.memory_bytes(), lines), lines);
         let mut changed = 0;
         self.finder.for_each(
-            source,
+            &K::source(keys, &self.hasher, self.isa),
             access,
             |starts, hint| {
                 for &start in starts {
@@ -226,9 +219,8 @@ impl<S: FilterHasher> FilterBank<S> {
         let Some(smallest) = smallest else {
             return Err(BuildError::new("a bank of 0 filters has no layout").into());
         };
-        let columns = filters.len().next_multiple_of(WORD);
-        let hasher = smallest.hasher().clone();
-        let mut bank = Self::empty(smallest.engine.layout, columns, smallest.expected_keys(), hasher)?;
+        let (layout, hasher) = (smallest.engine.layout, smallest.hasher().clone());
+        let mut bank = Self::empty(layout, filters.len(), smallest.expected_keys(), hasher)?;
         bank.push_all(filters)?;
         Ok(bank)
     }
@@ -266,7 +258,7 @@ impl<S: FilterHasher> FilterBank<S> {
         let factor = self.fold_of(filter)?;
         let free = self.rows.in_use.claim_free(..);
         let column = free.ok_or_else(|| self.full(1))? as usize;
-        for block in 0..self.layout.blocks {
+        for block in 0..self.blocks() {
             let line = folded(filter, block, factor);
             // The bits below pass on what their inserters did.
             acquire();
@@ -312,7 +304,7 @@ impl<S: FilterHasher> FilterBank<S> {
             let filter: &ConcurrentBloom<S> = filter.borrow();
             pushed.push((filter, self.fold_of(filter)?));
         }
-        if self.columns - self.len() < filters.len() {
+        if self.columns() - self.len() < filters.len() {
             return Err(self.full(filters.len()));
         }
         // (Under the model checker, whose words are not plain ones, by atomics.)
@@ -334,7 +326,7 @@ impl<S: FilterHasher> FilterBank<S> {
     /// Writes filters, each with its fold, to their columns, which lie in words `first` to `first +
     /// GROUP` of a row.
     fn write_group(&mut self, first: usize, columns: &[usize], filters: &[(&ConcurrentBloom<S>, usize)]) {
-        let (isa, width) = (self.isa, self.columns / WORD);
+        let (isa, width) = (self.isa, self.finder.width);
         let many = columns.last().map_or(first, |last| last / WORD + 1) - first;
         let empty: ([u64; LINE_WORDS], Square) = ([0; LINE_WORDS], [[0; LINE_WORDS]; WORD]);
         // The squares of a block, or of a few blocks, one after another: 32 KiB. (Those of four
@@ -371,7 +363,7 @@ impl<S: FilterHasher> FilterBank<S> {
 
     /// The divisor by which a filter is folded. Fails if it does not fit.
     fn fold_of(&self, filter: &ConcurrentBloom<S>) -> Result<usize, BankError> {
-        let (theirs, ours): (Layout, Layout) = (filter.engine.layout, self.layout);
+        let (theirs, ours): (Layout, Layout) = (filter.engine.layout, self.finder.layout);
         let factor = theirs.blocks / ours.blocks;
         let problem = if theirs.shape != ours.shape || theirs.blocks % ours.blocks != 0 {
             format!("a filter of {theirs} does not fit a bank of {ours}: only its blocks may be more, as a multiple")
@@ -393,7 +385,7 @@ impl<S: FilterHasher> FilterBank<S> {
     /// The rate of a filter of this bank that is full, but not overfull.
     fn most_rate(&self) -> f64 {
         let keys = Statistics::overfull_at(self.expected_keys);
-        self.layout.rate_of(Cell::Bit, keys)
+        self.finder.layout.rate_of(Cell::Bit, keys)
     }
 }
 
@@ -408,11 +400,11 @@ impl<S> FilterBank<S> {
     /// The number of a bit among all bits.
     #[inline(always)]
     fn bit(&self, row: usize, column: usize) -> u64 {
-        (row * self.columns + column) as u64
+        (row * self.columns() + column) as u64
     }
 
     fn full(&self, filters: usize) -> BankError {
-        let columns = self.columns;
+        let columns = self.columns();
         let free = columns - self.len();
         BankError(Problem::Full(format!(
             "the bank has {free} free columns of {columns}, and {filters} filters were pushed"
@@ -442,7 +434,7 @@ impl<S> FilterBank<S> {
     /// ```
     pub fn clear(&mut self, column: usize) -> Result<(), BankError> {
         self.check(column)?;
-        self.rows.bits.unset_bits(column, self.columns);
+        self.rows.bits.unset_bits(column, self.columns());
         self.rows.in_use.remove(column as u64);
         Ok(())
     }
@@ -470,18 +462,15 @@ impl<R: Rows, S: Clone> Bank<R, S> {
     #[doc(alias = "take")]
     pub fn to_filter(&self, column: usize) -> Result<ConcurrentBloom<S>, BankError> {
         self.check(column)?;
-        let mut engine = empty::<BloomBits>(self.layout, self.expected_keys)?;
-        let (width, rows) = (self.columns / WORD, self.rows.rows());
+        let mut engine = empty::<BloomBits>(self.finder.layout, self.expected_keys)?;
+        let (width, rows) = (self.finder.width, self.rows.rows());
         let words = rows[column / WORD..].chunks(64 * width).map(|rows| {
             // The last row ends with the column's word.
             let bits = rows.iter().step_by(width).take(64);
             bits.rev()
                 .fold(0, |word, row| word << 1 | row.load() >> (column % WORD) & 1)
         });
-        engine
-            .words
-            .bits
-            .store_words(0, words.take(self.layout.blocks * LINE_WORDS));
+        engine.words.bits.store_words(0, words.take(self.blocks() * LINE_WORDS));
         acquire();
         Ok(Filter::of(engine, self.hasher.clone()))
     }

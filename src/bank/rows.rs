@@ -3,7 +3,7 @@
 
 use crate::chunks::Source;
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout, MOST_BITS};
-use crate::geometry::pattern::{block, position, product, second, sector};
+use crate::geometry::pattern::{position, product, second, sector};
 use crate::kernel::Vectorized;
 use crate::kernel::plan::AccessPlan;
 use crate::words::bits::Hint;
@@ -20,54 +20,47 @@ pub(crate) const MOST_ROWS: usize = 2 * MOST_BITS;
 /// starts)`, where a row has `width` words.
 pub type KeyRows = fn(u64, usize, u64, &mut [u64]);
 
-/// Finds the rows of a hash.
+/// The shape of a bank, which finds the rows of a hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowFinder {
+    /// The layout of each filter.
+    pub(super) layout: Layout,
+    /// The words of a row.
+    pub(super) width: usize,
     /// The rows and the blocks of another crate's filters. Then the layout tells the number of
     /// lines and of rows only.
-    other: Option<(KeyRows, usize)>,
-    layout: Layout,
-    /// The words of a row.
-    width: usize,
+    pub(crate) other: Option<(KeyRows, usize)>,
 }
 
 impl RowFinder {
-    pub(crate) fn new(layout: Layout, columns: usize) -> Self {
+    pub(super) fn new(layout: Layout, columns: usize) -> Self {
         Self {
-            other: None,
             layout,
             width: columns / WORD,
+            other: None,
         }
     }
 
-    /// These lines with another mapping from hashes to rows.
-    pub(crate) fn with_rows(self, rows: KeyRows, blocks: usize) -> Self {
-        let other = Some((rows, blocks));
-        Self { other, ..self }
+    /// The number of columns.
+    #[inline(always)]
+    pub(super) fn columns(&self) -> usize {
+        WORD * self.width
+    }
+
+    /// The words of a block of all filters.
+    pub(super) fn block_words(&self) -> usize {
+        LINE_BITS * self.width
     }
 
     /// The number of rows of a key. (Two may coincide.)
     #[inline(always)]
-    pub(crate) fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.layout.shape.lines * self.layout.shape.bits
-    }
-
-    /// The number of lines of a key.
-    pub(crate) fn lines(&self) -> usize {
-        self.layout.shape.lines
-    }
-
-    /// The blocks of a hash: one for each of its lines.
-    pub(crate) fn blocks(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
-        let Layout { shape, blocks } = self.layout;
-        let part = blocks / shape.lines;
-        let blocks = [block(hash, part), part + block(second(hash), part)];
-        blocks.into_iter().take(shape.lines)
     }
 
     /// The first word of each row of a hash, among the words of the bank.
     #[inline(always)]
-    pub(crate) fn starts<'a>(&self, hash: u64, space: &'a mut Scratch<MOST_ROWS>) -> &'a [u64] {
+    pub(super) fn starts<'a>(&self, hash: u64, space: &'a mut Scratch<MOST_ROWS>) -> &'a [u64] {
         let starts = space.first(self.rows());
         self.write_starts(hash, starts);
         starts
@@ -75,8 +68,23 @@ impl RowFinder {
 
     /// [`starts`](Self::starts) to the caller's memory, which has a place for each row.
     #[inline(always)]
-    pub(crate) fn write_starts(&self, hash: u64, starts: &mut [u64]) {
-        self.starts_from(hash, starts, |block| (block * LINE_BITS) as u64);
+    pub(super) fn write_starts(&self, hash: u64, starts: &mut [u64]) {
+        let Layout { shape, blocks } = self.layout;
+        let (part, width) = (blocks / shape.lines, self.width as u64);
+        if let Some((rows, blocks)) = self.other {
+            return rows(hash, blocks, width, starts);
+        }
+        let (line, second_line) = starts.split_at_mut(shape.bits);
+        let place = |hash, before: usize, starts: &mut [u64]| match shape.words {
+            1 => line_starts::<1>(hash, part, before, width, starts),
+            2 => line_starts::<2>(hash, part, before, width, starts),
+            4 => line_starts::<4>(hash, part, before, width, starts),
+            _ => line_starts::<8>(hash, part, before, width, starts),
+        };
+        place(hash, 0, line);
+        if !second_line.is_empty() {
+            place(second(hash), part, second_line);
+        }
     }
 
     /// Calls `work(i, starts)` for every hash `i` in order, with the first word of each of its
@@ -86,7 +94,7 @@ impl RowFinder {
     /// The starts are kept between the two calls: to find them again takes as long as a lookup of
     /// 64 columns.
     #[inline(always)]
-    pub(crate) fn for_each(
+    pub(super) fn for_each(
         &self,
         source: &impl Source,
         (access, lines): (AccessPlan, usize),
@@ -120,47 +128,15 @@ impl RowFinder {
             );
         });
     }
-
-    /// The first word of each row of a hash, among the words of its block.
-    pub(crate) fn starts_in_blocks<'a>(&self, hash: u64, space: &'a mut Scratch<MOST_ROWS>) -> &'a [u64] {
-        let starts = space.first(self.rows());
-        self.starts_from(hash, starts, |_| 0);
-        starts
-    }
-
-    /// `first` is the number of a block's first row.
-    #[inline(always)]
-    fn starts_from(&self, hash: u64, starts: &mut [u64], first: impl Fn(usize) -> u64) {
-        let Layout { shape, blocks } = self.layout;
-        let (part, width) = (blocks / shape.lines, self.width as u64);
-        if let Some((rows, blocks)) = self.other {
-            return rows(hash, blocks, width, starts);
-        }
-        let (line, second_line) = starts.split_at_mut(shape.bits);
-        let place = |hash, before: usize, starts: &mut [u64]| {
-            let first = |block| first(before + block);
-            match shape.words {
-                1 => line_starts::<1>(hash, part, width, starts, first),
-                2 => line_starts::<2>(hash, part, width, starts, first),
-                4 => line_starts::<4>(hash, part, width, starts, first),
-                _ => line_starts::<8>(hash, part, width, starts, first),
-            }
-        };
-        place(hash, 0, line);
-        if !second_line.is_empty() {
-            place(second(hash), part, second_line);
-        }
-    }
 }
 
-/// Writes the starts of a hash's rows in one of its lines: there are `blocks`, and `first` is the
-/// number of a block's first row.
+/// Writes the starts of a hash's rows in one of its lines: there are `blocks`, after `before`
+/// others.
 #[inline(always)]
-fn line_starts<const W: usize>(hash: u64, blocks: usize, width: u64, starts: &mut [u64], first: impl Fn(usize) -> u64) {
-    let (word, product) = (sector::<W>(hash, blocks), product(hash));
-    let row = first(word / LINE_WORDS) + (64 * (word % LINE_WORDS)) as u64;
+fn line_starts<const W: usize>(hash: u64, blocks: usize, before: usize, width: u64, starts: &mut [u64]) {
+    let (word, product) = (LINE_WORDS * before + sector::<W>(hash, blocks), product(hash));
     for (number, start) in starts.iter_mut().enumerate() {
-        *start = (row + position::<W>(product, number) as u64) * width;
+        *start = (64 * word as u64 + position::<W>(product, number) as u64) * width;
     }
 }
 
@@ -306,6 +282,11 @@ impl<W: Iterator<Item = u64>> Iterator for Columns<W> {
         let column = self.read - WORD + self.left.trailing_zeros() as usize;
         self.left &= self.left - 1;
         Some(column)
+    }
+
+    fn count(self) -> usize {
+        let left = self.left.count_ones() as usize;
+        self.words.fold(left, |count, word| count + word.count_ones() as usize)
     }
 }
 

@@ -2,7 +2,7 @@
 //! which reads their bytes in place; and [`BankHeader`], which tells the ranges of a snapshot that
 //! a key needs.
 
-use super::rows::{RowFinder, WORD};
+use super::rows::{MOST_ROWS, RowFinder, WORD};
 use super::{AtomicRows, Bank, FilterBank, Rows};
 use crate::chunks::assert_bitmap_length;
 use crate::codec::{
@@ -123,10 +123,10 @@ impl<S: FilterHasher> Stored for FilterBank<S> {
 
     fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
         let header = BlocksHeader {
-            layout: self.layout,
+            layout: self.finder.layout,
             expected_keys: self.expected_keys,
             rate: self.false_positive_rate(),
-            columns: self.columns,
+            columns: self.columns(),
         };
         let own = header.own(Kind::Bank, Hashing::of(&self.hasher));
         // A column is marked before its first bit is set. So whoever has seen the bit sees the
@@ -147,8 +147,9 @@ impl<S: FilterHasher> Loaded for FilterBank<S> {
         let BlocksHeader { layout, columns, .. } = header;
         let needed = layout.blocks * columns * LINE_BYTES;
         admit(input, own.len as usize, needed as u64, limit)?;
-        let mut rows = AtomicRows::new(layout, columns).map_err(SnapshotErrorKind::OutOfMemory)?;
-        let (width, len) = (columns / WORD, rows.rows().len());
+        let finder = RowFinder::new(layout, columns);
+        let mut rows = AtomicRows::new(&finder).map_err(SnapshotErrorKind::OutOfMemory)?;
+        let (width, len) = (finder.width, rows.rows().len());
         // The columns with a bit in any row, and those in use.
         let (mut filled, mut in_use) = (vec![0; width], vec![0; width]);
         read_words(input, &own.to_bytes(), header.words(), &mut |first, words| {
@@ -174,7 +175,7 @@ impl<S: FilterHasher> Loaded for FilterBank<S> {
         }
         let marked = rows.in_use.insert_words(0, &in_use);
         marked.expect("there is a bit for each column");
-        Ok(Self::of(rows, layout, columns, header.expected_keys, hasher))
+        Ok(Self::of(rows, finder, header.expected_keys, hasher))
     }
 }
 
@@ -252,15 +253,18 @@ impl<'a, S> Viewed<'a> for BankView<'a, S> {
         let own = OwnHeader::parse(bytes.bytes(), Kind::Bank)?;
         let header = own.blocks()?;
         let hasher = hasher(own.hashing)?;
-        let BlocksHeader { layout, columns, .. } = header;
         let snapshot = bytes.first(own.len)?;
         // The unused bytes of the last line must be 0.
         let end = SNAPSHOT_HEADER + 8 * header.words();
         check_zeros(&snapshot.bytes()[end..end.next_multiple_of(LINE_BYTES)], end)?;
-        let width = columns / WORD;
-        let len = header.words() - width;
-        let rows = SnapshotRows { snapshot, len, width };
-        Ok(Self::of(rows, layout, columns, header.expected_keys, hasher))
+        let finder = RowFinder::new(header.layout, header.columns);
+        let len = header.words() - finder.width;
+        let rows = SnapshotRows {
+            snapshot,
+            len,
+            width: finder.width,
+        };
+        Ok(Self::of(rows, finder, header.expected_keys, hasher))
     }
 
     fn snapshot(&self) -> &SnapshotBytes<'a> {
@@ -297,7 +301,6 @@ impl<'a, S> Viewed<'a> for BankView<'a, S> {
 #[derive(Clone, Debug)]
 pub struct BankHeader<S = Murmur3> {
     finder: RowFinder,
-    columns: usize,
     hasher: S,
 }
 
@@ -334,7 +337,6 @@ impl<S: FilterHasher> BankHeader<S> {
         let BlocksHeader { layout, columns, .. } = own.blocks()?;
         Ok(Self {
             finder: RowFinder::new(layout, columns),
-            columns,
             hasher: hasher(own.hashing)?,
         })
     }
@@ -344,17 +346,21 @@ impl<S> BankHeader<S> {
     /// The number of columns of the bank, a multiple of 64. [`BankHeader`] has an example.
     #[must_use]
     pub fn columns(&self) -> usize {
-        self.columns
+        self.finder.columns()
     }
 
     /// The ranges of bytes of the snapshot that `key` needs: one or two, each of 64 bytes for each
     /// column. [`BankHeader`] has an example.
     pub fn ranges<K: Key<S> + ?Sized>(&self, key: &K) -> impl Iterator<Item = Range<u64>> + use<K, S> {
-        let bytes = (LINE_BYTES * self.columns) as u64;
-        let blocks = self.finder.blocks(key.hash_by(&self.hasher));
-        blocks.map(move |block| {
-            let start = SNAPSHOT_HEADER as u64 + block as u64 * bytes;
-            start..start + bytes
+        let words = self.finder.block_words() as u64;
+        let mut space = Scratch::default();
+        let starts = self.finder.starts(key.hash_by(&self.hasher), &mut space);
+        // The rows of a line lie in one block.
+        let mut lines = starts.chunks(self.finder.layout.shape.bits);
+        let blocks = [lines.next(), lines.next()].map(|starts| starts.map(|starts| starts[0] / words));
+        blocks.into_iter().flatten().map(move |block| {
+            let start = SNAPSHOT_HEADER as u64 + 8 * words * block;
+            start..start + 8 * words
         })
     }
 
@@ -387,9 +393,9 @@ impl<S> BankHeader<S> {
         blocks: &[impl AsRef<[u8]>],
         out: &mut [u64],
     ) -> Result<bool, SnapshotError> {
-        assert_bitmap_length(self.columns, out.len());
-        let needed = (LINE_BYTES * self.columns) as u64;
-        let lines = self.finder.lines();
+        assert_bitmap_length(self.columns(), out.len());
+        let words = self.finder.block_words() as u64;
+        let (needed, lines) = (8 * words, self.finder.layout.shape.lines);
         let bytes = blocks.iter().map(|block| block.as_ref().len() as u64);
         // Every block has its length, and there are as many as lines.
         let wrong = bytes.clone().find(|&bytes| bytes != needed);
@@ -401,8 +407,11 @@ impl<S> BankHeader<S> {
             }
             return Err(SnapshotError(SnapshotErrorKind::Truncated { bytes, needed }));
         }
-        let (mut space, mut one) = (Scratch::default(), vec![0; out.len()]);
-        let starts = self.finder.starts_in_blocks(key.hash_by(&self.hasher), &mut space);
+        let (mut space, mut one) = (Scratch::<MOST_ROWS>::default(), vec![0; out.len()]);
+        let starts = space.first(self.finder.rows());
+        self.finder.write_starts(key.hash_by(&self.hasher), starts);
+        // The starts within their blocks.
+        starts.iter_mut().for_each(|start| *start %= words);
         out.fill(u64::MAX);
         for (starts, block) in starts.chunks(starts.len() / lines).zip(blocks) {
             Isa::best().and_rows(as_chunks::<8, u8>(block.as_ref()).0, starts, &mut one);

@@ -2,13 +2,12 @@
 
 use super::rows::{Columns, WORD};
 use super::{Bank, Rows};
-use crate::chunks::{Source, assert_bitmap_length};
+use crate::chunks::assert_bitmap_length;
 use crate::geometry::layout::LINE_WORDS;
 use crate::kernel::plan::AccessPlan;
 use crate::key::Key;
 use crate::words::bits::{Hint, Load, acquire_if};
 use crate::words::scratch::Scratch;
-use core::ops::Range;
 
 /// Words of a bitmap that an iterator reads at a time: 1,024 columns.
 const CHUNK: usize = 16;
@@ -43,7 +42,17 @@ impl<R: Rows, S> Bank<R, S> {
     where
         K: Key<S> + ?Sized,
     {
-        self.columns_of(key.hash_by(&self.hasher))
+        let mut starts = Scratch::default();
+        self.finder.starts(key.hash_by(&self.hasher), &mut starts);
+        let width = self.finder.width;
+        let mut chunk = [0; CHUNK];
+        Columns::of((0..width).map(move |i| {
+            if i % CHUNK == 0 {
+                let starts = starts.first(self.finder.rows());
+                self.and(i, starts, &mut chunk[..CHUNK.min(width - i)]);
+            }
+            chunk[i % CHUNK]
+        }))
     }
 
     /// [`which`](Self::which) as a bitmap: bit `i % 64` of `out[i / 64]` is for column `i`. Returns
@@ -66,7 +75,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// ```
     #[inline]
     pub fn which_into<K: Key<S> + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
-        assert_bitmap_length(self.columns, out.len());
+        assert_bitmap_length(self.columns(), out.len());
         let mut space = Scratch::default();
         let starts = self.finder.starts(key.hash_by(&self.hasher), &mut space);
         self.and(0, starts, out)
@@ -91,8 +100,27 @@ impl<R: Rows, S> Bank<R, S> {
     /// assert_eq!(pairs, [(0, 3), (1, 3), (1, 70)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn which_batch<K: Key<S>>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
-        self.which_source(&K::source(keys, &self.hasher, self.isa), each);
+    pub fn which_batch<K: Key<S>>(&self, keys: &[K], mut each: impl FnMut(usize, &[u64])) {
+        let width = self.finder.width;
+        let (mut stack, mut heap) = ([0; ON_STACK], alloc::vec::Vec::new());
+        let found = match stack.get_mut(..width) {
+            Some(found) => found,
+            None => {
+                heap.resize(width, 0);
+                &mut heap[..]
+            }
+        };
+        let lines = self.finder.rows() * width.div_ceil(LINE_WORDS);
+        let access = (AccessPlan::lookups(self.memory_bytes(), lines), lines);
+        self.finder.for_each(
+            &K::source(keys, &self.hasher, self.isa),
+            access,
+            |starts, hint| self.prefetch(starts, hint),
+            |i, starts| {
+                self.and(0, starts, found);
+                each(i, found);
+            },
+        );
     }
 
     /// Whether any column may hold `key`. It looks at 1,024 columns at a time, and stops at a hit.
@@ -105,10 +133,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// ```
     #[must_use]
     pub fn any<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
-        let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
-        let starts = self.finder.starts(key.hash_by(&self.hasher), &mut space);
-        self.chunks()
-            .any(|words| self.and(words.start, starts, &mut chunk[..words.len()]))
+        self.which(key).next().is_some()
     }
 
     /// The number of columns that may hold `key`.
@@ -122,14 +147,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// ```
     #[must_use]
     pub fn count<K: Key<S> + ?Sized>(&self, key: &K) -> usize {
-        let (mut space, mut chunk) = (Scratch::default(), [0; CHUNK]);
-        let starts = self.finder.starts(key.hash_by(&self.hasher), &mut space);
-        let counts = self.chunks().map(|words| {
-            let chunk = &mut chunk[..words.len()];
-            self.and(words.start, starts, chunk);
-            chunk.iter().map(|word| word.count_ones() as usize).sum::<usize>()
-        });
-        counts.sum()
+        self.which(key).count()
     }
 
     /// Whether one column may hold `key`; false for a column that does not exist.
@@ -143,45 +161,18 @@ impl<R: Rows, S> Bank<R, S> {
     /// ```
     #[must_use]
     pub fn contains<K: Key<S> + ?Sized>(&self, column: usize, key: &K) -> bool {
-        if column >= self.columns {
-            return false;
-        }
-        let mut space = Scratch::default();
-        let words = &self.rows.rows()[column / WORD..];
-        let starts = self.finder.starts(key.hash_by(&self.hasher), &mut space);
-        let all = starts
-            .iter()
-            .fold(u64::MAX, |all, &start| all & words[start as usize].load());
-        let found = all >> (column % WORD) & 1 == 1;
-        acquire_if(found);
-        found
+        let (mut space, mut word) = (Scratch::default(), [0]);
+        column < self.columns()
+            && self.and(
+                column / WORD,
+                self.finder.starts(key.hash_by(&self.hasher), &mut space),
+                &mut word,
+            )
+            && word[0] >> (column % WORD) & 1 == 1
     }
 }
 
 impl<R: Rows, S> Bank<R, S> {
-    #[inline]
-    fn columns_of(&self, hash: u64) -> impl Iterator<Item = usize> {
-        let mut starts = Scratch::default();
-        self.finder.starts(hash, &mut starts);
-        let width = self.columns / WORD;
-        let mut chunk = [0; CHUNK];
-        Columns::of((0..width).map(move |i| {
-            if i % CHUNK == 0 {
-                let starts = starts.first(self.finder.rows());
-                self.and(i, starts, &mut chunk[..CHUNK.min(width - i)]);
-            }
-            chunk[i % CHUNK]
-        }))
-    }
-
-    /// The words of a bitmap in chunks.
-    fn chunks(&self) -> impl Iterator<Item = Range<usize>> + use<R, S> {
-        let width = self.columns / WORD;
-        (0..width)
-            .step_by(CHUNK)
-            .map(move |first| first..width.min(first + CHUNK))
-    }
-
     /// Writes to `out` the words of a bitmap from `first` on, for the rows of a hash; returns
     /// whether any bit is set.
     #[inline(always)]
@@ -194,33 +185,10 @@ impl<R: Rows, S> Bank<R, S> {
         any
     }
 
-    fn which_source(&self, source: &impl Source, mut each: impl FnMut(usize, &[u64])) {
-        let width = self.columns / WORD;
-        let (mut stack, mut heap) = ([0; ON_STACK], alloc::vec::Vec::new());
-        let found = match stack.get_mut(..width) {
-            Some(found) => found,
-            None => {
-                heap.resize(width, 0);
-                &mut heap[..]
-            }
-        };
-        let lines = self.finder.rows() * width.div_ceil(LINE_WORDS);
-        let access = (AccessPlan::lookups(self.memory_bytes(), lines), lines);
-        self.finder.for_each(
-            source,
-            access,
-            |starts, hint| self.prefetch(starts, hint),
-            |i, starts| {
-                self.and(0, starts, found);
-                each(i, found);
-            },
-        );
-    }
-
     /// Prefetches rows.
     #[inline(always)]
     fn prefetch(&self, starts: &[u64], hint: Hint) {
-        let (width, words) = (self.columns / WORD, self.rows.rows().as_ptr());
+        let (width, words) = (self.finder.width, self.rows.rows().as_ptr());
         for &start in starts {
             let row = words.wrapping_add(start as usize);
             for word in (0..width).step_by(LINE_WORDS) {
