@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 /// | [`Absent`]`(\|i\| ..)` | is told if it is `false` |
 /// | `()` | is dropped |
 ///
+/// A batch panics, and does nothing, if a slice or a bitmap has room for more or fewer answers.
 /// A slice is borrowed anew, as always, to be read afterwards: `&mut *found` of a
 /// `found: &mut [bool]`. Only this crate implements it.
 ///

@@ -188,13 +188,7 @@ impl<S> CountingBloom<S> {
     }
 
     /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
-    /// for it. [`Answers`] has the places for `out`.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// for it. [`Answers`] says what `out` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::CountingBloom::from_keys(["a"], 0.01)?;
@@ -209,13 +203,7 @@ impl<S> CountingBloom<S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
-    /// filter. [`Answers`] has the places for `new`.
-    ///
-    /// # Panics
-    ///
-    /// If `new` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// filter. [`Answers`] says what `new` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::CountingBloom::with_capacity(1000, 0.01)?;
@@ -244,7 +232,7 @@ impl<S> CountingBloom<S> {
 
 /// Removes.
 impl<S> CountingBloom<S> {
-    /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was there.
+    /// Removes one copy of `key`. Returns whether it was there.
     ///
     /// **Remove only what was inserted, and as often.** Removing a false positive damages another
     /// key. A [`contains`](Self::contains) before it does not help: it finds the same false
@@ -261,9 +249,8 @@ impl<S> CountingBloom<S> {
         self.take(key)
     }
 
-    /// Removes every key; returns how many were there. **Remove only what was inserted, and as
-    /// often**: each absent key damages another one, at the false-positive rate. See
-    /// [`remove`](Self::remove).
+    /// Removes every key, with the danger of [`remove`](Self::remove) at each; returns how many
+    /// were there.
     ///
     /// ```
     /// let filter = lanebloom::CountingBloom::from_keys([1, 2, 3], 0.001)?;
@@ -275,15 +262,9 @@ impl<S> CountingBloom<S> {
         self.take_batch_into(keys, ())
     }
 
-    /// [`remove_batch`](Self::remove_batch) that also passes on whether each key was there.
-    /// [`Answers`] has the places for `removed`. **Remove only what was inserted, and as often**:
-    /// the answers do not find absent keys out beforehand.
-    ///
-    /// # Panics
-    ///
-    /// If `removed` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// [`remove_batch`](Self::remove_batch) that also passes on whether each key was there: it does
+    /// not find absent keys out beforehand. [`Answers`] says what `removed` can be, and when this
+    /// panics.
     ///
     /// ```
     /// let filter = lanebloom::CountingBloom::from_keys([1, 2, 3], 0.001)?;

@@ -237,13 +237,7 @@ impl<S> ScalableBloom<S> {
     }
 
     /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
-    /// for it. [`Answers`] has the places for `out`.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// for it. [`Answers`] says what `out` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::ScalableBloom::from_keys(["a"], 0.01)?;
@@ -258,13 +252,8 @@ impl<S> ScalableBloom<S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
-    /// filter; `false` for a key that is refused. [`Answers`] has the places for `new`.
-    ///
-    /// # Panics
-    ///
-    /// If `new` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// filter; `false` for a key that is refused. [`Answers`] says what `new` can be, and when this
+    /// panics.
     ///
     /// ```
     /// let filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
@@ -716,12 +705,6 @@ impl<S> Exclusive<'_, Scalable, S> {
 
     /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
     /// filter, like [`insert_batch_into`](ScalableBloom::insert_batch_into).
-    ///
-    /// # Panics
-    ///
-    /// If `new` has room for more or fewer keys.
-    ///
-    /// # Examples
     ///
     /// ```
     /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;

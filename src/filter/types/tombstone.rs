@@ -181,13 +181,7 @@ impl<S> TombstoneBloom<S> {
     }
 
     /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
-    /// for it. [`Answers`] has the places for `out`.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// for it. [`Answers`] says what `out` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::TombstoneBloom::from_keys(["a"], 0.01)?;
@@ -202,13 +196,7 @@ impl<S> TombstoneBloom<S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
-    /// filter. [`Answers`] has the places for `new`.
-    ///
-    /// # Panics
-    ///
-    /// If `new` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// filter. [`Answers`] says what `new` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
@@ -237,11 +225,10 @@ impl<S> TombstoneBloom<S> {
 
 /// Removes.
 impl<S> TombstoneBloom<S> {
-    /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was there.
+    /// Removes `key` for ever. Returns whether this call did: the key was there, or a false positive.
     ///
-    /// **Remove only what was inserted, and as often.** Removing a false positive damages another
-    /// key. A [`contains`](Self::contains) before it does not help: it finds the same false
-    /// positive.
+    /// **Remove only what was inserted.** A false positive that is removed takes a place among the
+    /// removed keys, and the key cannot be inserted any more.
     ///
     /// ```
     /// let filter = lanebloom::TombstoneBloom::from_keys(["a", "b"], 0.001)?;
@@ -254,9 +241,7 @@ impl<S> TombstoneBloom<S> {
         self.take(key)
     }
 
-    /// Removes every key; returns how many were there. **Remove only what was inserted, and as
-    /// often**: each absent key damages another one, at the false-positive rate. See
-    /// [`remove`](Self::remove).
+    /// Removes every key, as [`remove`](Self::remove) does; returns how many were there.
     ///
     /// ```
     /// let filter = lanebloom::TombstoneBloom::from_keys([1, 2, 3], 0.001)?;
@@ -268,15 +253,9 @@ impl<S> TombstoneBloom<S> {
         self.take_batch_into(keys, ())
     }
 
-    /// [`remove_batch`](Self::remove_batch) that also passes on whether each key was there.
-    /// [`Answers`] has the places for `removed`. **Remove only what was inserted, and as often**:
-    /// the answers do not find absent keys out beforehand.
-    ///
-    /// # Panics
-    ///
-    /// If `removed` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// [`remove_batch`](Self::remove_batch) that also passes on whether each key was there: it does
+    /// not find absent keys out beforehand. [`Answers`] says what `removed` can be, and when this
+    /// panics.
     ///
     /// ```
     /// let filter = lanebloom::TombstoneBloom::from_keys([1, 2, 3], 0.001)?;

@@ -287,13 +287,7 @@ impl<S> WindowedBloom<S> {
     }
 
     /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
-    /// for it. [`Answers`] has the places for `out`.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// for it. [`Answers`] says what `out` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::WindowedBloom::from_keys(["a"], 0.01)?;
@@ -308,13 +302,7 @@ impl<S> WindowedBloom<S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
-    /// filter. [`Answers`] has the places for `new`.
-    ///
-    /// # Panics
-    ///
-    /// If `new` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// filter. [`Answers`] says what `new` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::WindowedBloom::with_capacity(1000, 0.01)?;

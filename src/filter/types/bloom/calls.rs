@@ -59,13 +59,7 @@ impl<S> ConcurrentBloom<S> {
     }
 
     /// Passes on whether each key may be in the filter: what [`contains`](Self::contains) returns
-    /// for it. [`Answers`] has the places for `out`.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// for it. [`Answers`] says what `out` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::from_keys(["a"], 0.01)?;
@@ -80,13 +74,7 @@ impl<S> ConcurrentBloom<S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
-    /// filter. [`Answers`] has the places for `new`.
-    ///
-    /// # Panics
-    ///
-    /// If `new` has room for more or fewer keys.
-    ///
-    /// # Examples
+    /// filter. [`Answers`] says what `new` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
