@@ -8,7 +8,8 @@
 
 use arbitrary::Arbitrary;
 use lanebloom::{ConcurrentBloom, WindowedBloom};
-use lanebloom_redis::shared::{exchange_over, exchange_window_over};
+use lanebloom_redis::shared::Threadless;
+use lanebloom_redis::{SharedBloom, SharedError};
 use libfuzzer_sys::fuzz_target;
 use redis::{ConnectionLike, ErrorKind, RedisResult, Value};
 use std::sync::{Arc, LazyLock};
@@ -194,10 +195,15 @@ fuzz_target!(|input: Input| {
     let mut server = Server(input.answers.into_iter());
     let passes = usize::from(input.passes % 4) + 1;
     let shape = usize::from(input.shape) % BLOCKS.len();
+    let builder = SharedBloom::builder("fuzz");
+    let mut passes_of = |node: Result<Threadless, SharedError>| {
+        let node = node.unwrap();
+        (0..passes).filter_map(|_| node.pass(&mut server)).last().unwrap()
+    };
     let result = if input.window {
         let window = Arc::new(WINDOWS[shape].clone());
         (0..input.keys).for_each(|key| _ = window.insert(&[key]));
-        let result = exchange_window_over(&mut server, Arc::clone(&window), passes);
+        let result = passes_of(builder.threadless_window(&window));
         assert!((0..input.keys).all(|key| window.contains(&[key])));
         assert_eq!(window.live_generations().len(), 3);
         result
@@ -205,7 +211,7 @@ fuzz_target!(|input: Input| {
         let filter = Arc::new(FILTERS[shape].clone());
         (0..input.keys).for_each(|key| _ = filter.insert(&[key]));
         let before = ConcurrentBloom::clone(&filter);
-        let result = exchange_over(&mut server, Arc::clone(&filter), passes);
+        let result = passes_of(builder.threadless(&filter));
         // Bits are added, and none goes.
         before.union_from(&filter).unwrap();
         assert!(before == *filter);

@@ -318,6 +318,7 @@ mod redis_keys;
 mod replica;
 mod set;
 mod set_description;
+mod threadless;
 mod window;
 
 use crate::error::SharedError;
@@ -334,12 +335,10 @@ use std::time::{Duration, SystemTime};
 
 pub use fill_once::Filled;
 pub use node::SharedStats;
-#[doc(hidden)]
-pub use set::ThreadlessSet;
 pub use set::{LocalSet, SharedSet};
-pub use window::SharedWindow;
 #[doc(hidden)]
-pub use window::exchange_window_over;
+pub use threadless::Threadless;
+pub use window::SharedWindow;
 
 /// A filter that shares one set with other processes, through Redis: a [`SharedBloom`], a
 /// [`SharedSet`] or a [`SharedWindow`].
@@ -618,10 +617,13 @@ impl SharedBuilder {
         filter: impl Into<Arc<ConcurrentBloom<S>>>,
     ) -> Result<SharedBloom<S>, SharedError> {
         let filter = filter.into();
-        let description = SetDescription::of(&filter, filter.hasher(), self.lifetime);
-        let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
-        let node = Node::start(server, replica, &self.node)?.into();
+        let node = Node::start(server, self.replica(&filter)?, &self.node)?.into();
         Ok(Shared { filter, node })
+    }
+
+    fn replica<S: KeyHasher + Send + Sync>(&self, filter: &Arc<ConcurrentBloom<S>>) -> Result<Replica<S>, SharedError> {
+        let description = SetDescription::of(filter, filter.hasher(), self.lifetime);
+        Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(filter))
     }
 
     /// Fails if an expiry time is set, which `what` does not take.
@@ -762,19 +764,4 @@ impl<F: fmt::Debug> fmt::Debug for Shared<F> {
             .field("stats", &self.stats())
             .finish_non_exhaustive()
     }
-}
-
-/// For the fuzzer: the exchanges of a node that has `filter` with any server.
-#[doc(hidden)]
-pub fn exchange_over<S: KeyHasher + Send + Sync>(
-    server: &mut dyn redis::ConnectionLike,
-    filter: Arc<ConcurrentBloom<S>>,
-    passes: usize,
-) -> Result<(), SharedError> {
-    let description = SetDescription::of(&filter, filter.hasher(), Lifetime::Forever);
-    node::passes(
-        Replica::new(RedisKeys::of("fuzz")?, description, filter)?,
-        server,
-        passes,
-    )
 }

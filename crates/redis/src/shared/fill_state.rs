@@ -128,6 +128,13 @@ pub(super) struct FillCalls {
 }
 
 impl FillCalls {
+    /// A caller wants a generation after the present one.
+    pub(super) fn wants(&mut self, wanted: Rebuild) {
+        let generation = self.generation;
+        let before = self.rebuild.filter(|(after, _)| *after == generation);
+        self.rebuild = Some((generation, wanted.or(before.map(|(_, before)| before))));
+    }
+
     /// Before a pass: what the source has inserted by now, the pass pushes.
     pub(super) fn tell(&mut self, fill_state: &mut FillState) {
         fill_state.wants = self.calls > 0;

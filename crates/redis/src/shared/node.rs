@@ -64,17 +64,6 @@ pub(super) trait Replicate: Send {
     }
 }
 
-/// Makes this many passes of a replica, as its thread does, and goes on after errors. Returns the
-/// result of the last pass.
-pub(super) fn passes(
-    mut replica: impl Replicate,
-    server: &mut dyn ConnectionLike,
-    passes: usize,
-) -> Result<(), SharedError> {
-    let pass = |_| replica.prepare().and_then(|()| replica.pass(server, &|| false));
-    (0..passes).map(pass).last().unwrap_or(Ok(()))
-}
-
 /// The work of a node's replica.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
@@ -142,6 +131,11 @@ impl Node {
             })
             .map_err(|error| Report::other(format!("no thread could be started: {error}")).because(error))?;
         Ok(Self(control))
+    }
+
+    /// For tests, which make the passes and report them.
+    pub(super) fn without_thread(options: &NodeOptions) -> Self {
+        Self(Arc::new(Control::new(options)))
     }
 
     /// [`sync`](Self::sync), and then waits until the thread is gone.
@@ -384,8 +378,7 @@ impl Control {
     pub(super) fn rebuild(&self, wanted: Rebuild, timeout: Duration) -> Result<bool, SharedError> {
         let mut state = self.lock();
         let generation = state.fill_calls.generation;
-        let before = state.fill_calls.rebuild.filter(|(after, _)| *after == generation);
-        state.fill_calls.rebuild = Some((generation, wanted.or(before.map(|(_, before)| before))));
+        state.fill_calls.wants(wanted);
         let mine = self.ask(&mut state);
         let has_begun = |state: &State| state.fill_calls.generation != generation;
         let done = |state: &State| has_begun(state) || wanted.age > Duration::ZERO && state.succeeded >= mine;
@@ -411,7 +404,7 @@ impl Control {
         (!state.ended).then_some(state.asked)
     }
 
-    fn report(&self, asked: u64, began: Instant, replica: &mut dyn Replicate, error: Option<SharedError>) {
+    pub(super) fn report(&self, asked: u64, began: Instant, replica: &mut dyn Replicate, error: Option<SharedError>) {
         let ended = Instant::now();
         let mut guard = self.lock();
         let state = &mut *guard;

@@ -21,9 +21,9 @@
 //! 5. **After a loss, all nodes open until a source has read the store again.** If the server lost
 //!    the announcement of a generation, or pushes to an older one, some keys are in no generation
 //!    that the others ask. The node that notices it (its generation is gone, or lacks its pushes,
-//!    or is later than the newest one, and the newest one is not filled) announces a further
-//!    generation, with a mark by which all nodes open. If the newest generation is filled, its
-//!    source has read these keys.
+//!    or is later than the newest one, or another one has its number, and the newest one is not
+//!    filled) announces a further generation, with a mark by which all nodes open. If the newest
+//!    generation is filled, its source has read these keys.
 //!
 //! # Memory ordering of an insert
 //!
@@ -34,12 +34,10 @@
 
 mod local_set;
 mod set_replica;
-mod threadless;
 
 pub use self::local_set::LocalSet;
-pub use self::threadless::ThreadlessSet;
-
-use self::set_replica::SetReplica;
+pub(super) use self::local_set::Log;
+pub(super) use self::set_replica::SetReplica;
 use super::fill_once::{self, Filled};
 use super::fill_state::Rebuild;
 use super::node::Node;
@@ -131,12 +129,23 @@ impl SharedBuilder {
         expected_keys: usize,
         build: impl Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send + 'static,
     ) -> Result<SharedSet<S>, SharedError> {
-        self.check_no_expiry("a set that can be rebuilt")?;
-        let replica = SetReplica::new(RedisKeys::of(&self.name)?, expected_keys, build)?;
+        let replica = self.set_replica(expected_keys, build)?;
         let filter = Arc::clone(&replica.local);
-        self.node.open_until_filled = true;
         let node = Node::start(server, replica, &self.node)?.into();
         Ok(Shared { filter, node })
+    }
+
+    pub(super) fn set_replica<S: KeyHasher + Send + Sync, B>(
+        &mut self,
+        expected_keys: usize,
+        build: B,
+    ) -> Result<SetReplica<S, B>, SharedError>
+    where
+        B: Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send,
+    {
+        self.check_no_expiry("a set that can be rebuilt")?;
+        self.node.open_until_filled = true;
+        SetReplica::new(RedisKeys::of(&self.name)?, expected_keys, build)
     }
 }
 

@@ -11,7 +11,7 @@
 //! expired. A replica keeps its generation's memory from reuse. If the list has another filter
 //! under a number, this file replaces the replica of that number.
 
-use super::node::{self, Counts, Node, Replicate};
+use super::node::{Counts, Node, Replicate};
 use super::redis_keys::RedisKeys;
 use super::replica::{Expiry, Replica};
 use super::set_description::{Lifetime, SetDescription};
@@ -111,16 +111,23 @@ impl SharedBuilder {
         filter: impl Into<Arc<WindowedBloom<S>>>,
     ) -> Result<SharedWindow<S>, SharedError> {
         let filter = filter.into();
-        self.check_no_expiry("a window expires by its generations: it")?;
-        let replica = WindowReplica::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
-        self.node.open_until_filled = false;
+        let replica = self.window_replica(&filter)?;
         let node = Node::start(server, replica, &self.node)?.into();
         Ok(Shared { filter, node })
+    }
+
+    pub(super) fn window_replica<S: KeyHasher>(
+        &mut self,
+        filter: &Arc<WindowedBloom<S>>,
+    ) -> Result<WindowReplica<S>, SharedError> {
+        self.check_no_expiry("a window expires by its generations: it")?;
+        self.node.open_until_filled = false;
+        WindowReplica::new(RedisKeys::of(&self.name)?, Arc::clone(filter))
     }
 }
 
 /// The replica of a [`SharedWindow`].
-struct WindowReplica<S> {
+pub(super) struct WindowReplica<S> {
     window: Arc<WindowedBloom<S>>,
     keys: RedisKeys,
     description: SetDescription,
@@ -314,16 +321,6 @@ impl<S: KeyHasher + Send + Sync> Replicate for WindowReplica<S> {
         }
         counts
     }
-}
-
-/// [`exchange_over`](super::exchange_over) of a window.
-#[doc(hidden)]
-pub fn exchange_window_over<S: KeyHasher + Send + Sync>(
-    server: &mut dyn ConnectionLike,
-    filter: Arc<WindowedBloom<S>>,
-    passes: usize,
-) -> Result<(), SharedError> {
-    node::passes(WindowReplica::new(RedisKeys::of("fuzz")?, filter)?, server, passes)
 }
 
 #[cfg(test)]

@@ -21,13 +21,28 @@ pub(crate) struct Request<'a> {
     offset: Option<usize>,
 }
 
-impl Request<'_> {
+/// A request that is on its way.
+pub(crate) struct Sent(Vec<u8>, usize, Option<usize>);
+
+impl Sent {
     /// The replies of a server.
     pub(crate) fn send(&self, connection: &mut Connection) -> RedisResult<Vec<Value>> {
-        match self.offset {
-            None => Ok(vec![connection.req_packed_command(self.bytes)?]),
-            Some(offset) => connection.req_packed_commands(self.bytes, offset, self.count),
+        let Self(bytes, count, offset) = self;
+        match offset {
+            None => Ok(vec![connection.req_packed_command(bytes)?]),
+            Some(offset) => connection.req_packed_commands(bytes, *offset, *count),
         }
+    }
+}
+
+impl Request<'_> {
+    pub(crate) fn to_sent(&self) -> Sent {
+        Sent(self.bytes.to_vec(), self.count, self.offset)
+    }
+
+    /// The replies of a server.
+    pub(crate) fn send(&self, connection: &mut Connection) -> RedisResult<Vec<Value>> {
+        self.to_sent().send(connection)
     }
 
     /// The name of the first command, `EXEC` for a transaction.

@@ -3,11 +3,11 @@
 //! processes of their own.
 
 mod fill;
-mod losses;
 mod processes;
 mod proxy;
 pub(crate) mod set;
 mod simulation;
+mod stories;
 mod window;
 
 use crate::common::{SetAtEnd, number, wait_until};
@@ -85,6 +85,16 @@ fn sync_fails(sync: impl Fn(Duration) -> Result<(), SharedError>, says: &[&str])
     }
 }
 
+/// The result of the last of some passes of a node of the set `fuzz`.
+fn passes_over(
+    server: &mut dyn redis::ConnectionLike,
+    filter: Arc<ConcurrentBloom>,
+    passes: usize,
+) -> Result<(), SharedError> {
+    let node = SharedBloom::builder("fuzz").threadless(&filter)?;
+    (0..passes).filter_map(|_| node.pass(server)).last().unwrap_or(Ok(()))
+}
+
 /// The answer of `work`, or that it does not end.
 fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
@@ -97,12 +107,6 @@ fn script_calls(redis: &Redis) -> u64 {
     figure(&mut redis.connection(), "commandstats", "cmdstat_evalsha:calls=")
 }
 
-/// The 99th percentile of the time of an insert with a lookup during `fault`, in ns. A call that
-/// waited for the network would take milliseconds.
-fn p99_during(node: &SharedBloom, fault: impl FnOnce()) -> u64 {
-    p99_of(&asks(node.filter()), fault)
-}
-
 /// [`p99_during`] of a call of `ask`, which is given numbers without end.
 fn p99_of(ask: &(impl Fn(u64) + Sync), fault: impl FnOnce()) -> u64 {
     let done = AtomicBool::new(false);
@@ -113,15 +117,6 @@ fn p99_of(ask: &(impl Fn(u64) + Sync), fault: impl FnOnce()) -> u64 {
         drop(end);
         measured.join().unwrap()
     })
-}
-
-/// An insert and a lookup: of few keys, so that little new comes in, and of none that the tests
-/// look for.
-fn asks(filter: &ConcurrentBloom) -> impl Fn(u64) + Sync {
-    |i| {
-        filter.insert(&number((1 << 50) + i % 1000));
-        std::hint::black_box(filter.contains(&number((1 << 40) + i)));
-    }
 }
 
 fn measure(ask: impl Fn(u64), done: &AtomicBool) -> u64 {
@@ -144,58 +139,6 @@ fn assert_as_without(fault: u64, without: u64) {
         fault <= (20 * without).max(200_000),
         "p99 of {fault} ns during the fault, {without} ns without"
     );
-}
-
-#[test]
-fn what_one_pushes_another_pulls() {
-    let redis = server!();
-    let (one, other) = (node(&redis), node(&redis));
-    // A few bits of some chunks; most bits of all; more of what is there.
-    for keys in [0..3, 3..60_000, 60_000..60_100] {
-        insert(&one, keys.clone());
-        assert!(missing(&other, keys.clone()) > 0);
-        sync(&one);
-        sync(&other);
-        assert_eq!(missing(&other, 0..keys.end), 0);
-        // No bit more either.
-        assert!(**one.filter() == **other.filter());
-    }
-    insert(&other, 60_100..60_200);
-    sync(&other);
-    sync(&one);
-    assert_eq!(missing(&one, 0..60_200), 0);
-    assert!(**one.filter() == **other.filter());
-    // From the log, not from the chunks: these were there from the beginning.
-    assert_eq!((one.stats().resyncs, other.stats().resyncs), (1, 1));
-    let (there, here) = (one.stats(), other.stats());
-    assert_eq!(
-        (there.pushed_bytes, there.pulled_bytes),
-        (here.pulled_bytes, here.pushed_bytes)
-    );
-    assert_eq!((there.failures, here.failures), (0, 0));
-    // Nothing new, nothing sent.
-    sync(&one);
-    assert_eq!(one.stats().pushed_bytes, there.pushed_bytes);
-}
-
-#[test]
-fn a_new_node_starts_from_the_servers_state() {
-    let redis = server!();
-    let one = node(&redis);
-    insert(&one, 0..500);
-    sync(&one);
-    // Its earlier keys are pushed too.
-    let had = filter(KEYS);
-    had.insert("had");
-    let new = node_of(redis.client(), had).unwrap();
-    assert_eq!(missing(&new, 0..500), 0);
-    assert_eq!(new.stats().resyncs, 1);
-    sync(&one);
-    assert!(one.contains("had"));
-    assert!(**one.filter() == **new.filter());
-    // The rest is dropped and the set is not.
-    drop((one, new));
-    assert_eq!(missing(&node(&redis), 0..500), 0);
 }
 
 #[test]
@@ -228,31 +171,6 @@ fn every_shape_and_size_is_shared() {
                 );
             }
         }
-    }
-}
-
-#[test]
-fn no_push_is_lost_by_a_race() {
-    let redis = server!();
-    let nodes: Vec<_> = (0..4).map(|_| node(&redis)).collect();
-    thread::scope(|scope| {
-        for (i, node) in (0..).zip(&nodes) {
-            scope.spawn(move || {
-                for round in 0..20 {
-                    let first = 1_000_000 * i + 50 * round;
-                    insert(node, first..first + 50);
-                    sync(node);
-                }
-            });
-        }
-    });
-    for node in &nodes {
-        sync(node);
-        for i in 0..4 {
-            assert_eq!(missing(node, 1_000_000 * i..1_000_000 * i + 1000), 0);
-        }
-        assert!(**node.filter() == **nodes[0].filter());
-        assert_eq!(node.stats().failures, 0);
     }
 }
 
@@ -329,71 +247,6 @@ fn names_are_checked() {
         let client = redis::Client::open("redis://127.0.0.1:1/").unwrap();
         let error = SharedBloom::builder(name).connect(client, filter(1)).unwrap_err();
         assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
-    }
-}
-
-#[test]
-fn inserts_while_the_server_is_away_are_kept() {
-    let mut redis = server!();
-    let (one, other) = (node(&redis), node(&redis));
-    insert(&one, 0..100);
-    sync(&one);
-    sync(&other);
-    let without = p99_during(&one, || sync(&one));
-    let during = p99_during(&one, || {
-        redis.kill();
-        insert(&one, 100..200);
-        insert(&other, 1000..1100);
-        fails(&one, "Redis: ");
-        assert!(one.stats().failures > 0 && one.stats().last_error.is_some());
-        // It comes back with nothing: all that it had is pushed again.
-        redis.restart();
-        sync(&one);
-        sync(&other);
-        sync(&one);
-    });
-    assert_as_without(during, without);
-    let new = node(&redis);
-    for node in [&one, &other, &new] {
-        assert_eq!(missing(node, 0..200) + missing(node, 1000..1100), 0);
-    }
-    assert!(one.stats().last_error.is_none());
-    assert!(**one.filter() == **other.filter() && **one.filter() == **new.filter());
-}
-
-/// The server goes back to an earlier state, as by a failover to a replica that was behind.
-#[test]
-fn what_the_server_lost_is_pushed_again() {
-    let mut redis = server!(Server::default().argument("--dbfilename").argument("d").start());
-    let (one, other, third) = (node(&redis), node(&redis), node(&redis));
-    let mut keys = 0;
-    for pushes_of_another in [0, 1, 5, 20] {
-        let mut more = |node: &SharedBloom| {
-            insert(node, keys..keys + 10);
-            keys += 10;
-            sync(node);
-        };
-        more(&one);
-        sync(&other);
-        redis.ask::<()>(&["SAVE"]);
-        for _ in 0..5 {
-            more(&one);
-        }
-        more(&other);
-        redis.restart();
-        // New exchanges take the numbers of those that were lost, by a node that knows them and by
-        // one that does not.
-        for _ in 0..pushes_of_another {
-            more(&third);
-        }
-        for node in [&one, &other, &third, &one, &other] {
-            sync(node);
-        }
-        let new = node(&redis);
-        for node in [&one, &other, &third, &new] {
-            assert_eq!(missing(node, 0..keys), 0, "{pushes_of_another}");
-            assert!(**node.filter() == **one.filter());
-        }
     }
 }
 
@@ -514,42 +367,6 @@ fn it_comes_back_by_itself_and_does_not_press() {
     assert_eq!(missing(&node(&redis), 0..100), 0);
 }
 
-/// Also one that has become a replica of a server that does not exist: it keeps its data, and is
-/// read-only.
-#[test]
-fn a_server_that_takes_nothing_still_gives() {
-    let redis = server!();
-    redis.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
-    let (one, other) = (node(&redis), node(&redis));
-    for (first, refuses, says, takes) in [
-        (
-            0,
-            &["CONFIG", "SET", "maxmemory", "1"][..],
-            "OOM",
-            &["CONFIG", "SET", "maxmemory", "0"][..],
-        ),
-        (
-            1000,
-            &["REPLICAOF", "127.0.0.1", "1"],
-            "read only replica",
-            &["REPLICAOF", "NO", "ONE"],
-        ),
-    ] {
-        insert(&one, first..first + 100);
-        sync(&one);
-        redis.ask::<()>(refuses);
-        insert(&other, first + 100..first + 200);
-        fails(&other, says);
-        // Refused, and yet it has what the other had pushed. It did so on one connection.
-        assert_eq!(missing(&other, first..first + 100), 0);
-        redis.ask::<()>(takes);
-        sync(&other);
-        sync(&one);
-        let all = first..first + 200;
-        assert_eq!(missing(&one, all.clone()) + missing(&node(&redis), all), 0);
-    }
-}
-
 /// Cut at every kind of place: in the call's beginning, in the middle of a push, before the answer,
 /// in its middle.
 #[test]
@@ -588,25 +405,6 @@ fn connections_that_are_cut_lose_nothing() {
 fn impatient(proxy: &Proxy) -> SharedBloom {
     let connect = |_| builder().timeout(ROUND_TRIP).connect(proxy.client(), filter(KEYS)).ok();
     (0..20).find_map(connect).unwrap()
-}
-
-#[test]
-fn a_server_that_falls_silent_holds_nobody_up() {
-    let redis = server!();
-    let proxy = Proxy::to(redis.port());
-    let one = impatient(&proxy);
-    let without = p99_during(&one, || sync(&one));
-    let during = p99_during(&one, || {
-        proxy.stall(true);
-        insert(&one, 0..100);
-        let began = Instant::now();
-        fails(&one, "Redis: ");
-        assert!(began.elapsed() < PATIENCE / 3);
-    });
-    assert_as_without(during, without);
-    proxy.stall(false);
-    sync(&one);
-    assert_eq!(missing(&node(&redis), 0..100), 0);
 }
 
 /// In whatever thread, with a server that does not answer and a long time for it to do so.
@@ -774,73 +572,6 @@ fn it_logs_in() {
     assert!(error.to_string().contains("out of range"), "{error}");
 }
 
-/// Values of another program at these keys, or of a broken server.
-#[test]
-fn what_is_no_shared_filter_is_an_error() {
-    let redis = server!();
-    let one = node(&redis);
-    insert(&one, 0..100);
-    sync(&one);
-    let description: String = redis.ask(&["HGET", "{ids}:meta", "description"]);
-    redis.ask::<()>(&["HSET", "{ids}:meta", "description", "words"]);
-    fails(&one, "describes no shared filter");
-    redis.ask::<()>(&["HSET", "{ids}:meta", "description", &description]);
-    sync(&one);
-    // Entries of the log; the node recovers by the chunks.
-    let append = |delta: &[u8]| {
-        let head: String = redis.ask(&["HGET", "{ids}:meta", "head"]);
-        let id = format!("{}-7", head.split_once('-').unwrap().0.parse::<u64>().unwrap() + 1);
-        let mut push = redis::pipe();
-        push.cmd("XADD").arg(&["{ids}:log", &id, "somebody"]).arg(delta);
-        push.hset("{ids}:meta", "head", &id)
-            .exec(&mut redis.connection())
-            .unwrap();
-        id
-    };
-    let whole = |bytes: u16| [&[0, 0, 0, 0][..], &(bytes | 1 << 15).to_le_bytes(), &[0; 16]].concat();
-    for delta in [
-        b"no delta".to_vec(),
-        vec![0],
-        vec![0, 0, 0, 0, 2, 0, 0, 0],
-        vec![255, 0, 0, 0, 0, 0],
-        whole(16),
-        whole(8192),
-        whole(0),
-    ] {
-        let new = node(&redis);
-        append(&delta);
-        let failures = new.stats().failures;
-        sync(&new);
-        assert_eq!(new.stats().failures, failures + 1, "{delta:?}");
-        assert_eq!((missing(&new, 0..100), new.stats().resyncs), (0, 2));
-        sync(&one);
-    }
-    // One that is half right, of which the chunk has more: it is fetched.
-    let new = node(&redis);
-    let id = append(&[15, 0, 0, 0, 2, 0, 7, 0, 255, 255]);
-    redis.ask::<()>(&["HSET", "{ids}:versions", "15", &id]);
-    redis.ask::<()>(&["SETBIT", "{ids}:15", "1000", "1"]);
-    sync(&new);
-    sync(&new);
-    assert!(**new.filter() == **node(&redis).filter() && **new.filter() != **one.filter());
-    sync(&one);
-    // A chunk, which a new node reads.
-    let connect = || node_of(redis.client(), filter(KEYS)).unwrap_err().to_string();
-    redis.ask::<()>(&["HSET", "{ids}:versions", "15", "9-9"]);
-    redis.ask::<()>(&["SET", "{ids}:15", &"x".repeat(8000)]);
-    assert!(connect().contains("{ids}:15 was not written by a shared filter: the chunk is longer"));
-    redis.ask::<()>(&["DEL", "{ids}:15"]);
-    redis.ask::<()>(&["LPUSH", "{ids}:15", "x"]);
-    assert!(connect().contains("WRONGTYPE"));
-    redis.ask::<()>(&["DEL", "{ids}:15"]);
-    redis.ask::<()>(&["HSET", "{ids}:meta", "head", "x"]);
-    let text = "{ids}:meta was not written by a shared filter: the head is not the id of a stream entry";
-    assert!(connect().contains(text));
-    redis.ask::<()>(&["FLUSHALL"]);
-    sync(&one);
-    assert_eq!(missing(&node(&redis), 0..100), 0);
-}
-
 /// Answers that no server gives, of which a fuzzer would try more: each ends the pass.
 #[test]
 fn a_server_that_answers_without_sense_is_an_error() {
@@ -851,7 +582,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
     let text = |text: &str| redis::Value::BulkString(text.into());
     let list = redis::Value::Array;
     let answers = |answers: Vec<redis::Value>| {
-        let result = lanebloom_redis::shared::exchange_over(&mut nonsense(answers), Arc::new(filter(KEYS)), 1);
+        let result = passes_over(&mut nonsense(answers), Arc::new(filter(KEYS)), 1);
         result.unwrap_err().to_string()
     };
     let exchange = |answer: &[&str]| {
@@ -881,7 +612,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
         let delta = redis::Value::BulkString(vec![0, 0, 0, 0, 1, 0, 0, 0]);
         Ok(vec![list(vec![text("more"), id(), text(""), id(), delta])])
     });
-    let error = ends(move || lanebloom_redis::shared::exchange_over(&mut endless, Arc::new(filter(KEYS)), 1));
+    let error = ends(move || passes_over(&mut endless, Arc::new(filter(KEYS)), 1));
     let too_fast = "trimmed its log faster than this node could read it";
     assert!(error.unwrap_err().to_string().contains(too_fast));
     // An error shows the beginning of a reply that is not a list of texts, for a read and for an
@@ -925,136 +656,6 @@ fn a_server_that_answers_without_sense_is_an_error() {
     // An error that is long is one as well.
     let error = redis::parse_redis_value(format!("-ERR {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();
     assert!(answers(vec![error]).len() < 600);
-}
-
-/// All that a server has, to be brought back.
-struct Backup(Vec<(String, Vec<u8>)>);
-
-impl Backup {
-    fn of(redis: &Redis) -> Self {
-        let mut connection = redis.connection();
-        let keys: Vec<String> = ask(&mut connection, &["KEYS", "*"]);
-        let dump = |key: String| (key.clone(), ask(&mut connection, &["DUMP", &key]));
-        Self(keys.into_iter().map(dump).collect())
-    }
-
-    /// At one moment: nodes go on meanwhile.
-    fn bring_back(&self, redis: &Redis) {
-        let mut all = redis::pipe();
-        all.atomic().cmd("FLUSHALL");
-        for (key, dump) in &self.0 {
-            all.cmd("RESTORE").arg(key).arg(0).arg(dump);
-        }
-        all.exec(&mut redis.connection()).unwrap();
-    }
-}
-
-/// Between the reading of the versions and that of the chunks somebody pushes, whereupon the server
-/// loses the push; or another comes in its place, or nothing is lost.
-#[test]
-fn a_push_while_chunks_are_fetched_is_known_as_what_it_is() {
-    let redis = server!();
-    let node = || {
-        let builder = SharedBloom::builder("fuzz").interval(NEVER).timeout(PATIENCE);
-        builder.connect(redis.client(), filter(KEYS)).unwrap()
-    };
-    for (lost, others) in [(true, 0), (true, 1), (true, 3), (false, 0)] {
-        redis.ask::<()>(&["FLUSHALL"]);
-        let one = node();
-        insert(&one, 0..50);
-        sync(&one);
-        let backup = Backup::of(&redis);
-        let new = Arc::new(filter(KEYS));
-        let (mut pushed, mut brought_back, mut comparisons) = (false, false, 0);
-        let mut before = |command: &str| {
-            let names = |key: &str| command.contains(&format!("{{fuzz}}:{key}\r\n"));
-            let exchanges = names("scratch");
-            comparisons += usize::from(names("versions") && !exchanges && !names("0"));
-            if names("0") && !exchanges && !pushed {
-                pushed = true;
-                insert(&one, 50..100);
-                sync(&one);
-            }
-            if exchanges && pushed && !brought_back && lost {
-                brought_back = true;
-                backup.bring_back(&redis);
-                for i in 0..others {
-                    // A node that starts from the present state continues the numbers.
-                    let other = node();
-                    insert(&other, 1000 + 100 * i..1100 + 100 * i);
-                    other.close(PATIENCE).unwrap();
-                }
-            }
-        };
-        let mut connection = redis.connection();
-        let mut server = Mock::new(|request| {
-            before(&String::from_utf8_lossy(request.bytes));
-            request.send(&mut connection)
-        });
-        lanebloom_redis::shared::exchange_over(&mut server, Arc::clone(&new), 2).unwrap();
-        assert!(pushed && brought_back == lost);
-        // Chunks were compared a second time only where something was lost. (The script is asked
-        // for twice where it is not known.)
-        assert!(if lost { comparisons > 1 } else { comparisons <= 2 }, "{comparisons}");
-        assert!((0..100).all(|key| new.contains(&number(key))));
-        let late = node();
-        assert_eq!(missing(&late, 0..100), 0, "lost: {lost}, then {others}");
-        assert_eq!(missing(&late, 1000..1000 + 100 * others), 0);
-        // Whoever is dropped may push a little later.
-        for node in [one, late] {
-            node.close(PATIENCE).unwrap();
-        }
-    }
-}
-
-/// A part of a set is deleted: the nodes that have it push it again.
-#[test]
-fn a_set_without_its_meta_begins_anew() {
-    let redis = server!();
-    let one = node(&redis);
-    for (i, deleted) in (1..).zip([
-        // The log has greater ids than the first of the new set.
-        &["DEL", "{ids}:meta"][..],
-        // The versions are those that the node knows.
-        &["DEL", "{ids}:meta", "{ids}:0", "{ids}:7"],
-        &["DEL", "{ids}:meta", "{ids}:log", "{ids}:0", "{ids}:7"],
-    ]) {
-        for push in 0..3 {
-            insert(&one, 1000 * i + 10 * push..1000 * i + 10 * push + 10);
-            sync(&one);
-        }
-        redis.ask::<()>(deleted);
-        sync(&one);
-        let new = node(&redis);
-        assert!(**new.filter() == **one.filter(), "{deleted:?}");
-        insert(&one, 1000 * i + 500..1000 * i + 510);
-        sync(&one);
-        assert!(one.stats().failures == 0);
-    }
-}
-
-/// Nobody has the keys of the old set any more.
-#[test]
-fn no_old_key_comes_back_to_a_set_that_begins_anew() {
-    let redis = server!();
-    for deleted in [&["DEL", "{ids}:meta"][..], &["DEL", "{ids}:meta", "{ids}:versions"]] {
-        let old = node(&redis);
-        insert(&old, 0..100);
-        sync(&old);
-        old.close(PATIENCE).unwrap();
-        redis.ask::<()>(deleted);
-        let one = node(&redis);
-        insert(&one, 1000..1100);
-        sync(&one);
-        let late = node(&redis);
-        assert_eq!(missing(&late, 1000..1100), 0);
-        assert!(missing(&late, 0..100) > 90, "{deleted:?}");
-        assert!(**late.filter() == **one.filter());
-        for node in [one, late] {
-            node.close(PATIENCE).unwrap();
-        }
-        redis.ask::<()>(&["FLUSHALL"]);
-    }
 }
 
 /// A lone key is some hundred bytes; of those, the empty exchange's are most.

@@ -54,11 +54,11 @@ pub struct LocalSet<S = Murmur3> {
     pub(super) most_keys: u64,
 }
 
-pub(super) struct Generation<S> {
+pub(in crate::shared) struct Generation<S> {
     /// The same as `FillState::generation`.
     pub(super) place: u64,
     pub(super) id: Id,
-    pub(super) filter: Arc<ConcurrentBloom<S>>,
+    pub(in crate::shared) filter: Arc<ConcurrentBloom<S>>,
 }
 
 impl<S> Clone for Generation<S> {
@@ -70,13 +70,19 @@ impl<S> Clone for Generation<S> {
 
 /// Inserts that are perhaps not pushed yet.
 #[derive(Default)]
-pub(super) struct Log {
+pub(in crate::shared) struct Log {
     pub(super) hashes: Vec<u64>,
     /// Whether there were too many.
     pub(super) is_cut: bool,
 }
 
 impl Log {
+    /// The log after too many inserts.
+    pub(in crate::shared) fn cut() -> Self {
+        let (hashes, is_cut) = (Vec::new(), true);
+        Self { hashes, is_cut }
+    }
+
     fn extend(&mut self, hashes: &[u64]) {
         self.is_cut |= MOST_HASHES < self.hashes.len() + hashes.len();
         if self.is_cut {
@@ -221,7 +227,7 @@ impl<S: KeyHasher> Membership for LocalSet<S> {
 
 /// For the callers and the thread.
 impl<S: KeyHasher> LocalSet<S> {
-    pub(super) fn newest(&self) -> Generation<S> {
+    pub(in crate::shared) fn newest(&self) -> Generation<S> {
         let generations = self.generations.load();
         generations.last().expect("a set has a generation").clone()
     }
@@ -249,7 +255,7 @@ impl<S: KeyHasher> LocalSet<S> {
         Ok(())
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Log> {
+    pub(in crate::shared) fn lock(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -24,8 +24,8 @@ const MOST_GROWTH: u64 = 1024;
 static ANNOUNCE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../announce.lua")));
 
 /// The replica of a [`SharedSet`](super::SharedSet).
-pub(super) struct SetReplica<S, B> {
-    pub(super) local: Arc<LocalSet<S>>,
+pub(in crate::shared) struct SetReplica<S, B> {
+    pub(in crate::shared) local: Arc<LocalSet<S>>,
     keys: RedisKeys,
     build: B,
     random: RandomState,
@@ -94,9 +94,10 @@ where
             newest,
             keys: keys.ok_or_else(foreign)?,
             has_lost: lost.is_some(),
-            before: before
-                .as_deref()
-                .and_then(|all| Id::parse(all.rsplit(|byte| *byte == b' ').next()?)),
+            before: {
+                let before = before.as_deref().unwrap_or_default();
+                before.split(|byte| *byte == b' ').filter_map(Id::parse).collect()
+            },
             is_filled: get.query(server).map_err(|error| self.keys.error(error))?,
         })
     }
@@ -130,10 +131,15 @@ where
     /// have the present one.
     fn follow(&mut self, server: &mut dyn ConnectionLike, is_gone: bool) -> Result<(), SharedError> {
         let present = self.local.newest();
-        let is_lost = self.has_joined && (is_gone || self.replica.has_lost);
+        let is_lost = is_gone || self.replica.has_lost;
         let mut root = self.root(server)?;
-        let is_wrong =
-            |root: &Root| root.newest.number < present.id.number || is_lost && !root.is_filled && !root.has_lost;
+        // After a loss of the root another generation may have begun in place of the present one.
+        let is_another = |id: &Id| id.number == present.id.number && *id != present.id;
+        let is_replaced = |root: &Root| root.before.iter().chain([&root.newest]).any(is_another);
+        let is_wrong = |root: &Root| {
+            let lacks_keys = self.has_joined && (is_lost || is_replaced(root));
+            root.newest.number < present.id.number || lacks_keys && !root.is_filled && !root.has_lost
+        };
         for _ in 0..MOST_GENERATIONS {
             if !is_wrong(&root) {
                 break;
@@ -158,7 +164,7 @@ where
         }
         self.local.check_keys(keys)?;
         // A generation in between may have keys that this node has not pulled.
-        let is_next = root.before == Some(present.id);
+        let is_next = root.before.last() == Some(&present.id);
         let is_covered = self.replica.fill_state.is_complete() && is_next && !is_gone && !root.has_lost;
         let filter = (self.build)(usize::try_from(keys).unwrap_or(usize::MAX)).map_err(SharedError::build)?;
         let filter = Arc::new(filter);
@@ -200,8 +206,8 @@ enum Announced {
 struct Root {
     newest: Id,
     keys: u64,
-    /// The one before it, if the newest one is not filled.
-    before: Option<Id>,
+    /// Those since the last one that was filled, if the newest one is not.
+    before: Vec<Id>,
     /// Whether keys were lost since the last generation that was filled.
     has_lost: bool,
     /// Whether the newest one is filled.

@@ -1,29 +1,27 @@
-//! One node fills a set, and the others wait for it.
+//! One node fills a set, and the others wait for it; a server that evicts, or grants few rights.
 
-use super::processes::Process;
-use super::{Backup, KEYS, PATIENCE, builder, filter, insert, missing, sync};
+use super::{KEYS, NEVER, PATIENCE, builder, filter, insert, missing, node, sync};
 use crate::common::{number, wait_until};
-use crate::redis_server::Redis;
+use crate::redis_server::{Redis, Server, ask, figure};
 use lanebloom::ConcurrentBloom;
-use lanebloom_redis::shared::Filled;
+use lanebloom_redis::shared::{Filled, SharedBuilder};
 use lanebloom_redis::{SharedBloom, SharedError};
 use std::convert::Infallible;
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
-/// A node that exchanges often, and may lack keys until the set is filled.
-fn open_node(redis: &Redis) -> SharedBloom {
-    open_node_within(redis, PATIENCE)
+const OFTEN: Duration = Duration::from_millis(5);
+
+/// A node that may lack keys until the set is filled.
+fn open_of(redis: &Redis, interval: Duration, keys: usize) -> SharedBloom {
+    let builder = builder().interval(interval).open_until_filled();
+    builder.connect(redis.client(), filter(keys)).unwrap()
 }
 
-fn open_node_within(redis: &Redis, timeout: Duration) -> SharedBloom {
-    let builder = builder().interval(Duration::from_millis(5)).timeout(timeout);
-    builder
-        .open_until_filled()
-        .connect(redis.client(), filter(KEYS))
-        .unwrap()
+fn open_node(redis: &Redis) -> SharedBloom {
+    open_of(redis, OFTEN, KEYS)
 }
 
 fn insert_all(filter: &ConcurrentBloom) -> Result<(), Infallible> {
@@ -101,7 +99,7 @@ fn a_source_that_fails_leaves_the_set_to_another() {
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
     assert_eq!((one.stats().fills, one.stats().failed_fills), (2, 2));
     assert!(one.may_lack_keys() && !one.stats().is_filled);
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     assert_eq!(fill(&other).unwrap(), Filled::Here);
     assert!(began.elapsed() < Duration::from_secs(5), "it waited for the lease");
     closes_with_all_keys(&one);
@@ -123,138 +121,208 @@ fn a_node_that_is_dropped_after_its_source_failed_leaves_the_set_to_another() {
     wait_until(|| fields(&redis) == [None, None, None]);
 }
 
+/// Users meet it so: another program writes, and the server makes room.
 #[test]
-fn a_killed_filler_is_replaced() {
-    let redis = server!();
-    let mut filler = server!(Process::start(&redis));
-    assert_eq!(filler.tell("fill 0 2500"), "fills");
-    let other = open_node(&redis);
-    let error = other.fill_once(Duration::from_millis(200), |_| -> Result<(), Infallible> {
-        unreachable!("the other one fills")
-    });
-    assert_eq!(error.unwrap_err().to_string(), "not done within 200ms");
-    filler.kill();
-    thread::scope(|scope| {
-        let filled = scope.spawn(|| fill(&other));
-        closes_with_all_keys(&other);
-        assert_eq!(filled.join().unwrap().unwrap(), Filled::Here);
-    });
-}
-
-/// Then two nodes fill at once. Both marks are right.
-#[test]
-fn a_filler_that_lost_its_lease_goes_on() {
-    let redis = server!();
-    let (one, other, waits) = (open_node(&redis), open_node(&redis), open_node(&redis));
-    let filled = one.fill_once(PATIENCE, |ids| {
-        // The state after the end of the lease.
-        redis.ask::<()>(&["HSET", "{ids}:meta", "filler", "1", "lease", "1"]);
-        let (holds, go) = (AtomicBool::new(false), AtomicBool::new(false));
-        thread::scope(|scope| {
-            let its = scope.spawn(|| {
-                other.fill_once(PATIENCE, |ids| {
-                    holds.store(true, Ordering::Relaxed);
-                    wait_until(|| go.load(Ordering::Relaxed));
-                    insert_all(ids)
-                })
-            });
-            // Unless the first one has renewed it before.
-            wait_until(|| {
-                redis.ask::<()>(&["HSET", "{ids}:meta", "filler", "1", "lease", "1"]);
-                holds.load(Ordering::Relaxed)
-            });
-            assert!(waits.may_lack_keys());
-            go.store(true, Ordering::Relaxed);
-            assert_eq!(its.join().unwrap().unwrap(), Filled::Here);
-        });
-        closes_with_all_keys(&waits);
-        insert_all(ids)
-    });
-    assert_eq!(filled.unwrap(), Filled::Here);
-    closes_with_all_keys(&one);
-}
-
-#[test]
-fn a_frozen_server_delays_the_mark() {
-    let redis = server!();
-    let [one, other] = [(); 2].map(|()| open_node_within(&redis, Duration::from_millis(100)));
-    let filled = one.fill_once(PATIENCE, |ids| {
-        redis.ask::<()>(&["CLIENT", "PAUSE", "1000", "ALL"]);
-        insert_all(ids)
-    });
-    assert_eq!(filled.unwrap(), Filled::Here);
-    assert!(one.stats().failures > 0);
-    closes_with_all_keys(&other);
-}
-
-/// The mark says that no key is missing, which no node knows after a loss: all open, and a source
-/// reads again. The nodes push what they have meanwhile.
-#[test]
-fn after_a_loss_a_source_reads_again() {
-    let redis = server!();
-    let (filler, had) = (open_node(&redis), open_node(&redis));
-    let before = Backup::of(&redis);
-    assert_eq!(fill(&filler).unwrap(), Filled::Here);
-    closes_with_all_keys(&had);
-    let filled = Backup::of(&redis);
-    insert(&had, 10_000..10_010);
-    sync(&had);
-    for lost in [&Backup(Vec::new()), &before, &filled] {
-        lost.bring_back(&redis);
-        wait_until(|| had.may_lack_keys());
-        let new = open_node(&redis);
-        wait_until(|| missing(&new, 0..5000) == 0 && missing(&new, 10_000..10_010) == 0);
-        assert!(new.may_lack_keys() && had.may_lack_keys());
-        assert_eq!(fields(&redis)[0], None);
-        assert_eq!(fill(&had).unwrap(), Filled::Here);
-        closes_with_all_keys(&new);
-        closes_with_all_keys(&had);
-        assert_eq!(fields(&redis)[0].as_deref(), Some("1"));
-    }
-    assert_eq!((filler.stats().fills, had.stats().fills), (1, 3));
-}
-
-/// In the call that finds out that the server lost pushes, no mark is made.
-#[test]
-fn no_mark_is_made_while_the_server_lacks_keys() {
-    let redis = server!();
-    let node = super::node(&redis);
-    let before = Backup::of(&redis);
-    insert_all(&node).unwrap();
-    sync(&node);
-    let hget = |field| redis.ask::<Option<String>>(&["HGET", "{ids}:meta", field]);
-    let (description, head) = (hget("description").unwrap(), hget("head").unwrap());
-    let exchange = |at: &str| -> Vec<String> {
-        let era = hget("era").unwrap_or_default();
-        redis::Script::new(include_str!("../../../src/shared/exchange.lua"))
-            .key("{ids}:meta")
-            .key("{ids}:log")
-            .key("{ids}:versions")
-            .key("{ids}:scratch")
-            .arg(&[
-                &description,
-                at,
-                "1",
-                "1000000",
-                "",
-                "0",
-                "0",
-                "all",
-                "0",
-                &era,
-                "0",
-                "0",
-                "",
-                "",
-            ])
-            .invoke(&mut redis.connection())
-            .unwrap()
+fn a_set_survives_an_eviction() {
+    let server = Server::default().argument("--maxmemory-samples").argument("1");
+    let redis = server!(server.start());
+    const KEYS: u64 = 300_000;
+    let fill = |node: &SharedBloom| {
+        let keys = |ids: &ConcurrentBloom| (0..KEYS).for_each(|key| _ = ids.insert(&number(key)));
+        node.fill_once(PATIENCE, |ids| Ok::<_, Infallible>(keys(ids))).unwrap()
     };
-    before.bring_back(&redis);
-    assert_eq!(exchange(&head)[0], "lost");
-    assert_eq!(hget("filled"), None);
-    sync(&node);
-    assert_eq!(hget("filled"), None);
-    assert_eq!(exchange(&hget("head").unwrap())[0], "filled");
-    assert_eq!(hget("filled").as_deref(), Some("1"));
+    let [one, other] = [OFTEN, NEVER].map(|interval| open_of(&redis, interval, 1_000_000));
+    assert_eq!(fill(&one), Filled::Here);
+    for policy in ["allkeys-lru", "allkeys-random"] {
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", policy]);
+        let used = figure(&mut redis.connection(), "memory", "used_memory:");
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory", &(used + (100 << 10)).to_string()]);
+        let mut connection = redis.connection();
+        for i in 0..100 {
+            ask::<()>(&mut connection, &["SET", &format!("other {i}"), &"x".repeat(30_000)]);
+        }
+        let keys: usize = redis.ask(&["DBSIZE"]);
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
+        println!("{policy}: {keys} keys are left of {}", 150 + 100);
+        let evicted = figure(&mut redis.connection(), "stats", "evicted_keys:");
+        assert!(evicted > 0);
+        // The nodes notice by themselves; a guard over a new one is closed only with all keys.
+        // (Where the mark was lost, a source reads.)
+        let new = open_of(&redis, NEVER, 1_000_000);
+        wait_until(|| {
+            fill(&one);
+            sync(&new);
+            sync(&other);
+            let closed = [&new, &other].map(|node| !node.may_lack_keys());
+            for (node, closed) in [&new, &other].into_iter().zip(closed) {
+                assert!(!closed || missing(node, 0..KEYS) == 0, "{policy}");
+            }
+            closed == [true; 2]
+        });
+    }
+}
+
+/// The texts of the warnings of a thread.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Texts(String);
+        impl tracing::field::Visit for Texts {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0 += &format!("{field}={value:?} ");
+            }
+        }
+        let mut texts = Texts(String::new());
+        event.record(&mut texts);
+        self.0.lock().unwrap().push(texts.0);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// A set without an expiry is safe from the policies named volatile; and who may not ask connects.
+#[test]
+fn connect_warns_of_a_server_that_evicts() {
+    let redis = server!();
+    let warnings = |builder: SharedBuilder, client: redis::Client| {
+        let warnings = Warnings::default();
+        let connect = || builder.connect(client, filter(1000)).unwrap().close(PATIENCE).unwrap();
+        tracing::subscriber::with_default(warnings.clone(), connect);
+        warnings.0.lock().unwrap().join("\n")
+    };
+    let later = SystemTime::now() + Duration::from_secs(1000);
+    let builder = |name| SharedBloom::builder(name).interval(NEVER).timeout(PATIENCE);
+    for (limit, policy, warns, warns_of_expiring) in [
+        ("0", "allkeys-lru", false, false),
+        ("100000000", "noeviction", false, false),
+        ("100000000", "allkeys-lru", true, true),
+        ("100000000", "volatile-ttl", false, true),
+    ] {
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", policy]);
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory", limit]);
+        let text = warnings(builder("ids"), redis.client());
+        let says = format!("policy=\"{policy}\" maxmemory=\"{limit}\"");
+        assert_eq!(text.contains("may evict") && text.contains(&says), warns, "{text}");
+        let text = warnings(builder("other").expires_at(later), redis.client());
+        assert_eq!(text.contains("may evict"), warns_of_expiring, "{text}");
+    }
+    redis.ask::<()>(&["ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all", "-info"]);
+    let url = format!("redis://ann:secret@127.0.0.1:{}/", redis.port());
+    assert_eq!(warnings(builder("ids"), redis::Client::open(url).unwrap()), "");
+}
+
+/// An ACL's pattern, where the set's keys begin with a brace.
+#[test]
+fn an_acl_that_forbids_is_told_with_the_keys() {
+    let redis = server!();
+    for (rules, forbids) in [
+        (&["~app:*", "+@all"][..], true),
+        (&["~{app:sh}:*", "+@all", "-setbit"], true),
+        (&["~{app:sh}:*", "+@all", "-@scripting"], true),
+        (
+            &[
+                "~{app:sh}:*",
+                "+@read",
+                "+@write",
+                "+@scripting",
+                "+@connection",
+                "+time",
+            ],
+            false,
+        ),
+    ] {
+        redis.ask::<()>(&["ACL", "DELUSER", "ann"]);
+        redis.ask::<()>(&[&["ACL", "SETUSER", "ann", "on", ">secret"], rules].concat());
+        let client = redis::Client::open(format!("redis://ann:secret@127.0.0.1:{}/", redis.port())).unwrap();
+        let connect = || {
+            let builder = SharedBloom::builder("app:sh").interval(NEVER);
+            let node = builder.connect(client.clone(), filter(1000))?;
+            node.insert("ann");
+            node.sync(Duration::from_millis(500))
+        };
+        let set = || {
+            let builder = SharedBloom::builder("app:sh").interval(NEVER);
+            builder.connect_set(client.clone(), 1000, |keys| {
+                ConcurrentBloom::builder().expected_keys(keys).build()
+            })
+        };
+        for result in [connect(), set().map(drop)]
+            .into_iter()
+            .take(if rules.contains(&"-setbit") { 1 } else { 2 })
+        {
+            assert_eq!(result.is_err(), forbids, "{rules:?}: {result:?}");
+            if let Err(error) = result {
+                let says = "the user needs @scripting, the commands of the scripts (@read, @write, TIME), and the keys ~{app:sh}:*";
+                assert!(error.to_string().contains(says), "{error}");
+            }
+            redis.ask::<()>(&["FLUSHALL"]);
+        }
+    }
+}
+
+/// A clone is a handle of the same node.
+#[test]
+fn clones_share_one_node() {
+    let redis = server!();
+    let one = open_of(&redis, NEVER, KEYS);
+    let clone = one.clone();
+    insert(&one, 0..10);
+    sync(&clone);
+    assert_eq!((one.stats().passes, clone.stats().passes), (2, 2));
+    drop(one);
+    insert(&clone, 10..20);
+    sync(&clone);
+    assert_eq!(missing(&node(&redis), 0..20), 0);
+    clone.clone().close(PATIENCE).unwrap();
+    let began = Instant::now();
+    let error = clone.sync(2 * PATIENCE).unwrap_err();
+    assert!(
+        began.elapsed() < PATIENCE && error.to_string().contains("closed"),
+        "{error}"
+    );
+    assert!(fill(&clone).is_err() && missing(&clone, 0..20) == 0);
+}
+
+/// A source that awaits, called from tasks.
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn an_async_source_fills_a_set() {
+    let redis = server!();
+    let (one, other) = (open_node(&redis), open_node(&redis));
+    let source = async |ids: &ConcurrentBloom| {
+        for key in 0..1000 {
+            ids.insert(&number(key));
+            if key % 100 == 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        }
+        Ok::<_, Infallible>(())
+    };
+    let fails = async |_: &ConcurrentBloom| Err::<(), _>("no store");
+    let error = one.fill_once_async(PATIENCE, fails).await.unwrap_err();
+    assert!(error.is_source());
+    let (here, there) = tokio::join!(one.fill_once_async(PATIENCE, source), async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        other.sync_async(PATIENCE).await
+    });
+    assert_eq!(here.unwrap(), Filled::Here);
+    there.unwrap();
+    other.sync_async(PATIENCE).await.unwrap();
+    assert!(!other.may_lack_keys() && missing(&other, 0..1000) == 0);
+    let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    let set = SharedBloom::builder("set")
+        .connect_set(redis.client(), 1000, build)
+        .unwrap();
+    assert_eq!(set.fill_once_async(PATIENCE, source).await.unwrap(), Filled::Here);
+    assert!(!set.may_lack_keys() && set.contains(&number(7)));
 }

@@ -1,13 +1,11 @@
 //! Nodes that are processes: this program again, which takes its commands as lines.
 
-use super::{KEYS, PATIENCE, filter, insert, missing, node, sync};
+use super::{KEYS, PATIENCE, filter, insert, missing};
 use crate::redis_server::{Redis, Server, skip};
 use lanebloom_redis::SharedBloom;
-use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::ops::Range;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 /// Where a process is told that it is a node, and of which server.
@@ -116,25 +114,6 @@ fn node_process() {
                 Ok(()) => answer("done"),
                 Err(error) => answer(&format!("failed: {error}")),
             },
-            // Does not end.
-            "fill" => {
-                let filled = node.fill_once(PATIENCE, |_| -> Result<(), Infallible> {
-                    insert(&node, numbers[0]..numbers[1]);
-                    answer("fills");
-                    loop {
-                        thread::park();
-                    }
-                });
-                answer(&format!("{filled:?}"));
-            }
-            // Keys without end, each range acknowledged.
-            "stream" => {
-                for first in (numbers[0]..).step_by(100) {
-                    insert(&node, first..first + 100);
-                    sync(&node);
-                    answer(&(first + 100).to_string());
-                }
-            }
             _ => panic!("{order}"),
         }
     }
@@ -179,26 +158,4 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
             assert_eq!(missing(&new, keys(i, 0, to)), 0);
         }
     }
-}
-
-#[test]
-fn a_killed_node_loses_nothing_that_was_acknowledged() {
-    let redis = server!();
-    let survivor = node(&redis);
-    for round in 0..3 {
-        let mut node = server!(Process::start(&redis));
-        let first = round * 1_000_000;
-        writeln!(node.orders, "stream {first}").unwrap();
-        let mut acknowledged = first;
-        for _ in 0..10 {
-            acknowledged = node.answer().parse().unwrap();
-        }
-        // It is somewhere in an insert or a push.
-        node.kill();
-        insert(&survivor, first + 500_000..first + 500_100);
-        sync(&survivor);
-        assert!(acknowledged >= first + 1000);
-        assert_eq!(missing(&survivor, first..acknowledged), 0);
-    }
-    assert!(**survivor.filter() == **node(&redis).filter());
 }

@@ -1,15 +1,12 @@
 //! A set with generations, whose nodes follow a rebuild.
 
-use super::{Backup, PATIENCE};
+use super::PATIENCE;
 use crate::common::{SetAtEnd, number, wait_until};
-use crate::mock::meanwhile;
 use crate::redis_server::Redis;
 use lanebloom::{Absent, Bitmap, BuildError, ConcurrentBloom, Hashed, KeyHasher, Membership, Murmur3};
-use lanebloom_redis::shared::{Filled, ThreadlessSet};
-use lanebloom_redis::{LocalSet, SharedBloom, SharedError, SharedSet};
-use redis::Connection;
+use lanebloom_redis::shared::Filled;
+use lanebloom_redis::{SharedBloom, SharedError, SharedSet};
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -185,39 +182,6 @@ pub(crate) fn follow_a_set_that_grows(name: &str, owner: &Redis, servers: [&Redi
     );
 }
 
-/// Removed rows are turned away once the next generation is filled, and not earlier.
-#[test]
-fn a_rebuild_forgets_what_the_store_has_removed() {
-    let redis = server!();
-    let (one, other) = (connect(&redis, 1000).unwrap(), connect(&redis, 1000).unwrap());
-    fill(&one, || 1000);
-    wait_until(|| !other.may_lack_keys());
-    assert!(other.contains(&number(999)));
-    one.rebuild(1000, PATIENCE).unwrap();
-    wait_until(|| other.generation() == 1 && !other.stats().is_filled);
-    assert!(other.contains(&number(999)) && !other.may_lack_keys());
-    // Whoever comes now has nothing to answer from.
-    assert!(connect(&redis, 1000).unwrap().may_lack_keys());
-    fill(&other, || 500);
-    wait_until(|| one.stats().is_filled);
-    let found = (500..1000).filter(|row| one.contains(&number(*row))).count();
-    assert!(found < 50, "{found}");
-    assert_eq!((0..500).filter(|row| !one.contains(&number(*row))).count(), 0);
-}
-
-/// The node that began a rebuild is gone. Another one fills, since it repeats `fill_once`.
-#[test]
-fn a_rebuild_outlives_the_node_that_began_it() {
-    let redis = server!();
-    let (one, other) = (connect(&redis, 1000).unwrap(), connect(&redis, 1000).unwrap());
-    fill(&one, || 1000);
-    assert_eq!(fill(&other, || 1000), Filled::Elsewhere);
-    one.rebuild(5000, PATIENCE).unwrap();
-    drop(one);
-    wait_until(|| fill(&other, || 1000) == Filled::Here);
-    assert!(other.generation() == 1 && other.stats().is_filled);
-}
-
 #[test]
 fn what_does_not_fit_a_set_is_an_error() {
     let redis = server!();
@@ -257,158 +221,6 @@ fn what_does_not_fit_a_set_is_an_error() {
     }
 }
 
-/// A node whose passes the test makes, after both have filled the first generation.
-struct Threadless {
-    node: ThreadlessSet<Murmur3>,
-    handle: Arc<LocalSet>,
-    server: Connection,
-}
-
-impl Threadless {
-    fn pass(&mut self, rebuild: Option<u64>) {
-        self.node.pass(&mut self.server, false, None, rebuild).unwrap();
-    }
-
-    /// Two nodes that are closed.
-    fn two(redis: &Redis) -> [Self; 2] {
-        let build = |keys| {
-            ConcurrentBloom::builder()
-                .expected_keys(keys)
-                .false_positive_rate(1e-9)
-                .build()
-        };
-        let mut nodes = [(); 2].map(|()| {
-            let node = ThreadlessSet::new("ids", 100, build).unwrap();
-            let (handle, server) = (node.local(), redis.connection());
-            Self { node, handle, server }
-        });
-        let one = &mut nodes[0];
-        assert!(one.node.pass(&mut one.server, true, None, None).unwrap());
-        let (place, filter) = ThreadlessSet::newest(&one.handle);
-        filter.insert(&0u64);
-        one.node.pass(&mut one.server, true, Some(place), None).unwrap();
-        nodes[1].pass(None);
-        for node in &nodes {
-            assert!(!node.node.may_lack_keys() && node.handle.contains(&0u64));
-        }
-        nodes
-    }
-
-    /// Inserts a key and pushes it.
-    fn push(&mut self, key: u64) {
-        self.handle.insert(&key);
-        self.pass(None);
-    }
-
-    fn refuses(&self, key: u64) -> bool {
-        !self.node.may_lack_keys() && !self.handle.contains(&key)
-    }
-}
-
-/// Two nodes want a rebuild at once. Before which request of the first one's pass the second one
-/// makes its own: one generation begins.
-#[test]
-fn of_nodes_that_rebuild_at_once_one_begins_a_generation() {
-    let redis = server!();
-    let mut requests = usize::MAX;
-    for at in 1.. {
-        redis.ask::<()>(&["FLUSHALL"]);
-        let [mut one, mut other] = Threadless::two(&redis);
-        let mut server = meanwhile(&redis, |number| {
-            if number == at {
-                other.pass(Some(300));
-            }
-            Ok(())
-        });
-        one.node.pass(&mut server, false, None, Some(200)).unwrap();
-        requests = server.requests;
-        drop(server);
-        if at > requests {
-            break;
-        }
-        one.push(17);
-        other.push(18);
-        one.pass(None);
-        let root = redis.ask(&["HMGET", "{ids}:meta", "newest", "before", "keys"]);
-        let [newest, before, keys]: [String; 3] = root;
-        assert!(newest.starts_with("1-"), "{at}: {newest}");
-        assert!(before.starts_with("0-") && !before.contains(' '), "{at}: {before}");
-        assert!(["200", "300"].contains(&&*keys));
-        for node in [&one, &other] {
-            assert!(
-                !node.refuses(17) && !node.refuses(18) && !node.node.may_lack_keys(),
-                "{at}"
-            );
-        }
-    }
-    // The exchange, the announcement, what is newest, and the exchange of that.
-    assert!(requests >= 4, "{requests}");
-}
-
-/// The second node hears of two generations at once. The first of them has a key.
-#[test]
-fn a_generation_in_between_is_not_passed_over() {
-    let redis = server!();
-    let [mut one, mut other] = Threadless::two(&redis);
-    one.pass(Some(100));
-    one.push(17);
-    one.pass(Some(100));
-    other.pass(None);
-    assert!(!other.refuses(17) && !other.refuses(0) && !one.refuses(17));
-}
-
-/// The server forgets a generation that only the first node knows, with a key.
-#[test]
-fn a_generation_that_is_lost_opens_all() {
-    let redis = server!();
-    for begins_anew in [false, true] {
-        redis.ask::<()>(&["FLUSHALL"]);
-        let [mut one, mut other] = Threadless::two(&redis);
-        let before = Backup::of(&redis);
-        one.pass(Some(100));
-        one.push(17);
-        before.bring_back(&redis);
-        if begins_anew {
-            other.pass(Some(100));
-        }
-        one.pass(None);
-        other.pass(None);
-        assert!(!one.refuses(17) && !other.refuses(17), "{begins_anew}");
-        assert!(one.node.may_lack_keys() && other.node.may_lack_keys());
-    }
-}
-
-/// The server forgets a push, and another generation begins before its node pushes it again.
-#[test]
-fn a_push_that_is_lost_before_a_rebuild_opens_all() {
-    let redis = server!();
-    let [mut one, mut other] = Threadless::two(&redis);
-    let before = Backup::of(&redis);
-    one.push(17);
-    before.bring_back(&redis);
-    other.pass(Some(100));
-    one.pass(None);
-    other.pass(None);
-    assert!(!one.refuses(17) && !other.refuses(17));
-}
-
-/// After the comparison of a pass, before its answer. A rebuild follows.
-#[test]
-fn an_insert_during_a_pass_comes_to_the_next_generation() {
-    let redis = server!();
-    let [mut one, mut other] = Threadless::two(&redis);
-    let handle = one.node.local();
-    let mut server = meanwhile(&redis, |_| {
-        handle.insert(&17u64);
-        Ok(())
-    });
-    one.node.pass(&mut server, false, None, None).unwrap();
-    other.pass(Some(100));
-    one.pass(None);
-    other.pass(None);
-    assert!(other.handle.contains(&17u64) && !other.node.may_lack_keys());
-}
-
 /// Each process has a schedule of its own.
 #[test]
 fn of_processes_with_schedules_one_begins_a_generation() {
@@ -442,26 +254,4 @@ fn of_processes_with_schedules_one_begins_a_generation() {
     assert_eq!((one.generation(), other.generation()), (5, 5));
     let error = one.rebuild_if_older(hour, 1_024_001, PATIENCE).unwrap_err();
     assert!(error.to_string().contains("exceeds this node's limit"), "{error}");
-}
-
-/// The server loses the root alone, and a node announces a generation again: it is another one.
-#[test]
-fn a_generation_that_is_announced_twice_is_two() {
-    let redis = server!();
-    let [mut one, mut other] = Threadless::two(&redis);
-    let mut server = meanwhile(&redis, |number| match number {
-        // After the announcement.
-        3.. => Err(std::io::Error::other("simulated").into()),
-        _ => Ok(()),
-    });
-    one.node.pass(&mut server, false, None, Some(200)).unwrap_err();
-    drop(server);
-    other.pass(None);
-    other.push(17);
-    redis.ask::<()>(&["DEL", "{ids}:meta"]);
-    one.pass(Some(100_000));
-    one.pass(None);
-    other.pass(None);
-    one.pass(None);
-    assert!(!one.refuses(17) && !other.refuses(17));
 }
