@@ -8,7 +8,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::{BloomView, ConcurrentBloom, CuckooFilter, DLeftFilter, Hashed, ScalableBloom};
+use lanebloom::{BloomView, ConcurrentBloom, CuckooFilter, DLeftFilter, Hashed, ScalableBloom, bloom, codec};
 use lanebloom_formats::GuavaBloom;
 
 #[panic_handler]
@@ -50,7 +50,8 @@ pub unsafe extern "C" fn contains(bytes: *const u8, len: usize, hash: u64) -> bo
     // SAFETY: the caller's promise.
     let bytes = unsafe { core::slice::from_raw_parts(bytes, len) };
     let copied = ConcurrentBloom::from_bytes(bytes).is_ok_and(|(filter, _)| filter.contains(&Hashed(hash)));
-    BloomView::from_bytes(bytes).is_ok_and(|(view, _)| view.verify().is_ok() && view.contains(&Hashed(hash)) == copied)
+    BloomView::from_bytes(bytes)
+        .is_ok_and(|(view, _)| codec::verify(view.bytes()).is_ok() && view.contains(&Hashed(hash)) == copied)
 }
 
 #[unsafe(no_mangle)]
@@ -61,7 +62,7 @@ pub extern "C" fn follow(hash: u64) -> bool {
     };
     writer.insert(&Hashed(hash));
     let pair = writer.with(&replica);
-    pair.is_ok_and(|pair| replica.apply_deltas(&pair.delta()).is_ok())
+    pair.is_ok_and(|pair| bloom::apply_deltas(&replica, &pair.delta()).is_ok())
         && writer.snapshot().to_vec() == replica.snapshot().to_vec()
 }
 

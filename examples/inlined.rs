@@ -10,7 +10,7 @@
 //! take turns, and each shows its best. On a CPU without AVX2 the first two make the same calls.
 
 use clap::{Parser, value_parser};
-use lanebloom::{BuildError, ConcurrentBloom, instruction_set};
+use lanebloom::{BuildError, ConcurrentBloom, bloom, instruction_set};
 use std::time::Instant;
 
 #[derive(Parser)]
@@ -46,7 +46,9 @@ fn plain(filter: &ConcurrentBloom, args: &Args) -> Passed {
 }
 
 fn inlined(filter: &ConcurrentBloom, args: &Args) -> Passed {
-    filter.inlined(|filter| stream(args).filter(|id| filter.contains(id)).fold((0, 0), pass_on))
+    bloom::inlined(filter, |filter| {
+        stream(args).filter(|id| filter.contains(id)).fold((0, 0), pass_on)
+    })
 }
 
 fn batches(filter: &ConcurrentBloom, args: &Args) -> Passed {

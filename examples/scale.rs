@@ -9,7 +9,7 @@
 //! ```
 
 use clap::{Parser, value_parser};
-use lanebloom::{ConcurrentBloom, FastHash, Hashed, KeyHasher};
+use lanebloom::{ConcurrentBloom, FastHash, Hashed, KeyHasher, bloom};
 use std::error::Error;
 use std::time::Instant;
 
@@ -177,7 +177,7 @@ fn replicas(args: &Args) -> Result<()> {
         }
         let bytes = deltas.iter().map(Vec::len).sum::<usize>() as f64 / (nodes * keys) as f64;
         for delta in &deltas {
-            shared.apply_deltas(delta)?;
+            bloom::apply_deltas(&shared, delta)?;
         }
         let mut found = vec![false; (nodes * keys) as usize];
         shared.contains_batch(Hashed::slice(&hashes(0..nodes * keys)), &mut found);
@@ -243,7 +243,7 @@ fn join(args: &Args, constants: &Constants) -> Result<()> {
             bytes += delta.len();
             tried += part.len();
             let start = Instant::now();
-            whole.apply_deltas(&delta)?;
+            bloom::apply_deltas(&whole, &delta)?;
             merging += start.elapsed().as_secs_f64();
         }
         let direct = empty.clone();

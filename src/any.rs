@@ -144,7 +144,7 @@ impl AnyFilter {
     ///
     /// Fails as the `from_bytes` of the filter's type, and for [other
     /// snapshots](Self#other-snapshots). A `WindowedBloom` whose clock the program supplied needs
-    /// that clock: read it by `WindowedBloom::from_bytes_with_clock`.
+    /// that clock: read it by `windowed::from_bytes`.
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
         Self::of_slice(bytes, None).map_err(SnapshotError)
@@ -441,7 +441,7 @@ impl AnyFilter {
 ///
 /// ```
 /// use lanebloom::codec::Kind;
-/// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash};
+/// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash, Membership};
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
 /// let filter = builder.hasher(FastHash::with_seed(7)).build()?;
@@ -494,7 +494,7 @@ impl AnyFilter {
     #[inline]
     #[must_use]
     pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        each!(self, filter => filter.false_positive_rate_at(keys))
+        each!(self, filter => filter.engine().false_positive_rate_at(keys))
     }
 
     /// The false-positive rate at the expected keys.

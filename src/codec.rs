@@ -4,15 +4,16 @@
 //! |---|---|
 //! | [`filter.snapshot().to_vec()`](Snapshot::to_vec), [`from_bytes`](crate::Filter::from_bytes) | in memory, without `std` |
 //! | [`filter.snapshot().write_to(writer)`](Snapshot::write_to), [`read_from`](crate::Filter::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
+//! | this module's [`from_bytes`], [`read_from`], [`view`], `map` | with [a hasher](#the-hasher) that the snapshot does not hold |
 //! | [`filter.snapshot().save(path)`](Snapshot::save), [`replace_file`], [`remove_file`] | the file holds all of the old bytes or all of the new ones, whenever the program dies; a removed file does not come back ([example](replace_file#examples)) |
 //! | [`BloomView`](crate::BloomView), [`StaticView`](crate::StaticView), [`BankView`](crate::bank::BankView) | lookups in the bytes in place, borrowed or mapped (feature `mmap`), without a copy |
-//! | [`filter.with(&other)?.delta()`](crate::Pair::delta), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
+//! | [`filter.with(&other)?.delta()`](crate::Pair::delta), [`apply_deltas`](crate::bloom::apply_deltas) | the bits that another filter lacks, for replicas |
 //! | [`AnyFilter`](crate::AnyFilter) | a filter of any type with any hasher, as the snapshot declares |
 //! | [`SnapshotHeader::peek`], [`verify`] | what kind of filter some bytes hold, and whether they are intact, without their hasher |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 if the format is text; `Limited` for other hashers and limits |
 //!
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters
-//! that can delete have the first three rows and the last.
+//! that can delete have the first four rows, but no view, and the last.
 //! [`ConcurrentBitmap`](crate::bitmap::ConcurrentBitmap) has these rows and a
 //! [view](crate::bitmap::BitmapView).
 //!
@@ -25,11 +26,11 @@
 //! such a filter needs nothing else. The seed of [`FastHash`](crate::FastHash) is in [its
 //! header](SnapshotHeader::hasher). **It never holds a secret**, neither the key of
 //! [`SipHash13`](crate::SipHash13) nor the state of a `BuildHasher`. The reader supplies such a
-//! hasher ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with),
-//! [`read_from_with`](crate::ConcurrentBloom::read_from_with)). A snapshot holds a fingerprint of
-//! its hasher: the hash of a fixed key. Reading refuses a hasher with another fingerprint. Keep
-//! [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. If the key of a hasher cannot
-//! be obtained, as for std's `RandomState`, only this process can read the snapshot.
+//! hasher, to this module's [`from_bytes`], [`read_from`], [`view`] and `map`. A snapshot holds a
+//! fingerprint of its hasher: the hash of a fixed key. Reading refuses a hasher with another
+//! fingerprint. Keep [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. If the key
+//! of a hasher cannot be obtained, as for std's `RandomState`, only this process can read the
+//! snapshot.
 //!
 //! # Hostile bytes
 //!
@@ -60,16 +61,18 @@ mod replace;
 #[cfg(feature = "serde")]
 mod serde;
 pub(crate) mod snapshot;
-mod view;
+pub(crate) mod view;
 
 #[cfg(feature = "serde")]
 pub(crate) use self::serde::deserialize;
 #[cfg(feature = "serde")]
 pub use self::serde::{FromSnapshot, Limited};
-pub use self::snapshot::Snapshot;
 pub(crate) use self::snapshot::load;
 #[cfg(feature = "std")]
 pub(crate) use self::snapshot::load_from;
+#[cfg(feature = "std")]
+pub use self::snapshot::read_from;
+pub use self::snapshot::{Snapshot, from_bytes};
 pub(crate) use body::{admit, assert_snapshot_length, read_header, read_words, write_words};
 pub(crate) use delta::{Changes, put_line};
 pub use header::Kind;
@@ -87,7 +90,10 @@ pub(crate) use pieces::{Input, Out, from_slice};
 #[cfg(feature = "std")]
 pub use replace::{remove_file, replace_file};
 #[cfg(feature = "mmap")]
-pub(crate) use view::map;
-pub(crate) use view::{SnapshotBytes, Viewed, borrow, example, viewed};
+pub use view::map;
+#[cfg(feature = "mmap")]
+pub(crate) use view::mapped;
+pub use view::view;
+pub(crate) use view::{SnapshotBytes, Viewed, borrow};
 
 pub use crate::hash::Identity;

@@ -355,12 +355,12 @@ impl Error for InsertError {}
 /// belong to this filter.
 ///
 /// ```
-/// use lanebloom::{ConcurrentBloom, SipHash13};
+/// use lanebloom::{ConcurrentBloom, SipHash13, codec};
 ///
 /// let mut bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.snapshot().to_vec();
 /// let error = ConcurrentBloom::from_bytes(&bytes[..1000]).unwrap_err();
 /// assert!(error.is_truncated() && !error.is_incompatible());
-/// let read = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::random());
+/// let read = codec::from_bytes::<ConcurrentBloom<_>>(&bytes, SipHash13::random());
 /// let error = read.unwrap_err();
 /// assert!(error.is_incompatible() && !error.is_truncated());
 /// bytes[200] ^= 1;

@@ -115,14 +115,14 @@ pub trait KeyHasher: FilterHasher {
 ///
 /// ```
 /// use lanebloom::hash::FilterHasher;
-/// use lanebloom::{ConcurrentBloom, Hashed, Prehashed, SnapshotError};
+/// use lanebloom::{ConcurrentBloom, Hashed, Prehashed, SnapshotError, codec};
 ///
 /// /// A copy that has gone through bytes, whether the filter hashes keys or not.
 /// fn sent<S: FilterHasher>(
 ///     filter: &ConcurrentBloom<S>,
 ///     hasher: S,
 /// ) -> Result<ConcurrentBloom<S>, SnapshotError> {
-///     Ok(ConcurrentBloom::from_bytes_with(&filter.snapshot().to_vec(), hasher)?.0)
+///     Ok(codec::from_bytes(&filter.snapshot().to_vec(), hasher)?.0)
 /// }
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
@@ -558,7 +558,7 @@ impl KeyHasher for FastHash {
 /// bits: [the module](crate::hash) says what is good enough.
 ///
 /// ```
-/// use lanebloom::{ConcurrentBloom, Hashed, Prehashed};
+/// use lanebloom::{ConcurrentBloom, Hashed, Prehashed, codec};
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
 /// let filter = builder.hasher(Prehashed).build()?;
@@ -566,7 +566,7 @@ impl KeyHasher for FastHash {
 /// assert!(filter.contains(&Hashed(0x9e37_79b9_7f4a_7c15)));
 ///
 /// let bytes = filter.snapshot().to_vec();
-/// let (same, _) = ConcurrentBloom::from_bytes_with(&bytes, Prehashed)?;
+/// let (same, _) = codec::from_bytes::<ConcurrentBloom<_>>(&bytes, Prehashed)?;
 /// assert!(same == filter);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -4,7 +4,7 @@
 use crate::features::Library;
 use fastbloom::AtomicBloomFilter;
 use lanebloom::internal::Isa;
-use lanebloom::{ConcurrentBloom, Hashed};
+use lanebloom::{ConcurrentBloom, Hashed, bloom};
 use lanebloom_formats::SplitBlockBloom;
 use std::hash::BuildHasher;
 use std::sync::RwLock;
@@ -83,10 +83,10 @@ impl Peer for Ours {
         Some(match (self.hashed, self.calls) {
             (true, Calls::Single) => count(keys, |hash| self.filter.insert(&Hashed(hash))),
             (false, Calls::Single) => count(keys, |key| self.filter.insert(&key)),
-            (true, Calls::Inlined) => self
-                .filter
-                .inlined(|filter| count(keys, |hash| filter.insert(&Hashed(hash)))),
-            (false, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |key| filter.insert(&key))),
+            (true, Calls::Inlined) => {
+                bloom::inlined(&self.filter, |filter| count(keys, |hash| filter.insert(&Hashed(hash))))
+            }
+            (false, Calls::Inlined) => bloom::inlined(&self.filter, |filter| count(keys, |key| filter.insert(&key))),
             (true, Calls::Batch) => keys
                 .chunks(BATCH)
                 .map(|hashes| self.filter.insert_batch(Hashed::slice(hashes)))
@@ -98,10 +98,10 @@ impl Peer for Ours {
         match (self.hashed, self.calls) {
             (true, Calls::Single) => count(keys, |hash| self.filter.contains(&Hashed(hash))),
             (false, Calls::Single) => count(keys, |key| self.filter.contains(&key)),
-            (true, Calls::Inlined) => self
-                .filter
-                .inlined(|filter| count(keys, |hash| filter.contains(&Hashed(hash)))),
-            (false, Calls::Inlined) => self.filter.inlined(|filter| count(keys, |key| filter.contains(&key))),
+            (true, Calls::Inlined) => bloom::inlined(&self.filter, |filter| {
+                count(keys, |hash| filter.contains(&Hashed(hash)))
+            }),
+            (false, Calls::Inlined) => bloom::inlined(&self.filter, |filter| count(keys, |key| filter.contains(&key))),
             (hashed, Calls::Batch) => {
                 let mut found = [false; BATCH];
                 let batch = |keys: &[u64]| {

@@ -5,8 +5,8 @@
 
 #![no_main]
 
-use lanebloom::ConcurrentBloom;
 use lanebloom::codec::{self, Kind, SnapshotHeader};
+use lanebloom::{ConcurrentBloom, bloom};
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
 
@@ -26,10 +26,10 @@ fuzz_target!(|input: &[u8]| {
         if bytes.len() >= 64 {
             sum(&mut bytes);
         }
-        if filter.apply_deltas(&bytes).is_err() {
+        if bloom::apply_deltas(&filter, &bytes).is_err() {
             return;
         }
-        assert!(empty.apply_deltas(&filter.with(&empty).unwrap().delta()).is_ok() && empty == filter);
+        assert!(bloom::apply_deltas(&empty, &filter.with(&empty).unwrap().delta()).is_ok() && empty == filter);
         return;
     }
     let mut delta = filter.with(&filter).unwrap().delta();
@@ -38,14 +38,14 @@ fuzz_target!(|input: &[u8]| {
     delta[24..32].copy_from_slice(&len.to_le_bytes());
     delta[48..56].copy_from_slice(&u64::from(lines).to_le_bytes());
     sum(&mut delta);
-    match filter.apply_deltas(&delta) {
+    match bloom::apply_deltas(&filter, &delta) {
         Ok(changed) => {
             assert_eq!(changed, lines > 0);
             assert_eq!(SnapshotHeader::peek(&delta).unwrap().kind, Kind::Delta);
             let (records, rest) = codec::verify(&delta).unwrap();
             assert!(records == [&delta[..]] && rest.is_empty());
             assert!(filter.with(&empty).unwrap().delta() == delta);
-            assert!(!filter.apply_deltas(&delta).unwrap());
+            assert!(!bloom::apply_deltas(&filter, &delta).unwrap());
         }
         Err(error) => {
             assert!(!error.is_incompatible(), "{error}");

@@ -10,7 +10,8 @@ use lanebloom::codec::{self, Kind, SnapshotHeader};
 use lanebloom::internal::traits::{Engine, Insert, Remove};
 use lanebloom::{
     Absent, AnyFilter, Bitmap, BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed,
-    Murmur3, ScalableBloom, SipHash13, SnapshotError, StaticFilter, StaticView, TombstoneBloom, WindowedBloom,
+    Membership, Murmur3, ScalableBloom, SipHash13, SnapshotError, StaticFilter, StaticView, TombstoneBloom,
+    WindowedBloom, bloom, windowed,
 };
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
@@ -45,7 +46,7 @@ macro_rules! more_lookups {
         let hashes: Vec<u64> = hashes().collect();
         let keys: [u64; 100] = std::array::from_fn(|i| i as u64);
         let (mut hashed, mut bitmap) = ([0; 100], [0; 2]);
-        filter.hash_batch(&keys, &mut hashed);
+        filter.hasher().hash_batch(&keys, &mut hashed);
         filter.contains_batch(&keys, Bitmap(&mut bitmap));
         let mut absent = Vec::new();
         filter.contains_batch(&keys, Absent(|i| absent.push(i)));
@@ -76,7 +77,7 @@ fuzz_target!(|input: &[u8]| {
         sum(&mut bytes);
     }
     if choice & 2 == 2 {
-        let with = |key| ConcurrentBloom::from_bytes_with(&bytes, SipHash13::with_key([key; 16]));
+        let with = |key| codec::from_bytes::<ConcurrentBloom<_>>(&bytes, SipHash13::with_key([key; 16]));
         assert!(with(0).is_err() || with(1).is_err());
         return;
     }
@@ -99,7 +100,7 @@ fuzz_target!(|input: &[u8]| {
             assert!(filter == same);
             verified(&bytes, rest);
             let view = by_view.unwrap();
-            view.verify().unwrap();
+            codec::verify(view.bytes()).unwrap();
             assert!(view.to_filter().unwrap() == filter);
             for hash in hashes() {
                 assert_eq!(view.contains(&Hashed(hash)), filter.contains(&Hashed(hash)));
@@ -108,7 +109,7 @@ fuzz_target!(|input: &[u8]| {
             fractions([view.statistics().fill_ratio, view.statistics().false_positive_rate]);
             assert!(view.statistics().bits_per_key.is_finite() && filter.statistics().bits_per_key.is_finite());
             assert_eq!(view.statistics().len, filter.statistics().len);
-            fractions(KEYS.map(|keys| view.false_positive_rate_at(keys)));
+            fractions(KEYS.map(|keys| view.engine().false_positive_rate_at(keys)));
             let _ = (
                 view.is_aligned(),
                 view.bytes(),
@@ -132,7 +133,7 @@ fuzz_target!(|input: &[u8]| {
                 "{one}\n{other}"
             );
             if let Ok(view) = by_view {
-                assert!(view.verify().is_err());
+                assert!(codec::verify(view.bytes()).is_err());
                 let _ = view.contains(&Hashed(choice.into()));
             }
         }
@@ -218,7 +219,7 @@ fn fixed(bytes: &[u8]) {
                 Err(error) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
             }
             let view = by_view.unwrap();
-            view.verify().unwrap();
+            codec::verify(view.bytes()).unwrap();
             assert!(view.bytes() == read);
             more_lookups!(&filter);
             more_lookups!(&view);
@@ -231,7 +232,7 @@ fn fixed(bytes: &[u8]) {
         (Err(_), other) => {
             assert!(other.is_err());
             if let Ok(view) = by_view {
-                assert!(view.verify().is_err());
+                assert!(codec::verify(view.bytes()).is_err());
                 more_lookups!(&view);
             }
         }
@@ -283,7 +284,7 @@ fn bloom(mut filter: ConcurrentBloom) {
     assert!(exclusive == filter);
     let replica = before.clone();
     let delta = filter.with(&before).unwrap().delta();
-    assert_eq!(replica.apply_deltas(&delta).unwrap(), before != filter);
+    assert_eq!(bloom::apply_deltas(&replica, &delta).unwrap(), before != filter);
     assert!(replica == filter && !replica.union_from(&before).unwrap());
     let mut slice = vec![0; filter.snapshot().len()];
     filter.snapshot().write_to_slice(&mut slice);
@@ -345,7 +346,7 @@ fn growing(bytes: &[u8]) {
 /// [`growing`] at some time: every method afterwards.
 fn forgetting(bytes: &[u8]) {
     let clock = || Duration::from_secs(1 << 20);
-    let read = || WindowedBloom::from_bytes_with_clock(bytes, Murmur3::default(), clock);
+    let read = || windowed::from_bytes(bytes, Murmur3::default(), clock);
     let Ok((filter, rest)) = read() else {
         return;
     };
@@ -394,7 +395,7 @@ fn forgetting(bytes: &[u8]) {
         copy.insert(&1u8);
         assert!(copy.contains(&1u8));
         let bytes = filter.snapshot().to_vec();
-        assert!(WindowedBloom::from_bytes_with_clock(&bytes, Murmur3::default(), clock).is_ok());
+        assert!(windowed::from_bytes(&bytes, Murmur3::default(), clock).is_ok());
     }
 }
 

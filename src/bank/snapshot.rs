@@ -7,7 +7,7 @@ use super::{AtomicRows, Bank, FilterBank, Rows};
 use crate::chunks::assert_bitmap_length;
 use crate::codec::{
     BlocksHeader, Decoded, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, Snapshot, SnapshotBytes, Viewed,
-    admit, check_zeros, given, invalid, load, murmur3, read_header, read_words, snapshot_bytes, viewed, write_words,
+    admit, borrow, check_zeros, given, invalid, load, murmur3, read_header, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::traits::{FixedSize, Loaded, Stored};
@@ -41,43 +41,6 @@ impl<S: FilterHasher> FilterBank<S> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_, Self> {
         Snapshot(self)
-    }
-
-    /// [`Filter::from_bytes_with`](crate::Filter::from_bytes_with) of a bank.
-    ///
-    /// ```
-    /// use lanebloom::bank::FilterBank;
-    /// use lanebloom::Murmur3;
-    ///
-    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// let bytes = bank.snapshot().to_vec();
-    /// assert!(FilterBank::from_bytes_with(&bytes, *bank.hasher()).is_ok());
-    /// let refused = FilterBank::from_bytes_with(&bytes, Murmur3::with_seed(7));
-    /// assert!(refused.unwrap_err().is_incompatible());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        load(bytes, given(hasher))
-    }
-
-    /// [`Filter::read_from_with`](crate::Filter::read_from_with) of a bank.
-    ///
-    /// ```
-    /// use lanebloom::bank::FilterBank;
-    /// use lanebloom::SipHash13;
-    ///
-    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// let stream = bank.snapshot().to_vec();
-    /// let hasher = *bank.hasher();
-    /// assert!(FilterBank::read_from_with(&stream[..], 1 << 20, hasher).is_ok());
-    /// let other = SipHash13::random();
-    /// let refused = FilterBank::read_from_with(&stream[..], 1 << 20, other);
-    /// assert!(refused.unwrap_err().is_incompatible());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "std")]
-    pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-        crate::codec::load_from(reader, max_bytes, given(hasher))
     }
 }
 
@@ -183,9 +146,9 @@ impl<S: FilterHasher> Loaded for FilterBank<S> {
 /// `mmap`). [`Bank`] has its methods.
 ///
 /// Opening takes microseconds, whatever the size. It checks the header, with its checksum, and that
-/// all bytes are there. Only [`verify`](Self::verify) reads all bytes: until then a view of corrupt
-/// bytes returns wrong results, but safely. The bytes may begin anywhere; lookups are as fast as in
-/// a bank if they begin with a line of the cache.
+/// all bytes are there. Only [`codec::verify`](crate::codec::verify) reads all bytes: until then a
+/// view of corrupt bytes returns wrong results, but safely. The bytes may begin anywhere; lookups
+/// are as fast as in a bank if they begin with a line of the cache.
 ///
 /// ```
 /// use lanebloom::bank::BankView;
@@ -230,20 +193,95 @@ impl Rows for SnapshotRows<'_> {
     }
 }
 
-viewed! {
-    BankView = "lanebloom::bank::BankView",
-    finds: "view.which(\"a\").eq([7])",
-    bytes: [
-        "let bank = lanebloom::bank::FilterBank::with_capacity(64, 1000, 0.1)?;",
-        "bank.insert(7, \"a\")?;",
-        "let bytes = bank.snapshot().to_vec();"
-    ],
-    bytes_with: [
-        "let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);",
-        "let bank = lanebloom::bank::FilterBank::new(64, &builder.hasher(hasher))?;",
-        "bank.insert(7, \"a\")?;",
-        "let bytes = bank.snapshot().to_vec();"
-    ]
+/// Opening a view.
+impl<'a> BankView<'a> {
+    /// A view of the snapshot with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes end before the snapshot does, if the header is corrupt, if they are not a
+    /// snapshot of this type in this version of the format, or if the hasher is not [`Murmur3`]:
+    /// [`codec::view`](crate::codec::view()) takes any.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::bank::{BankView, FilterBank};
+    ///
+    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let bytes = [bank.snapshot().to_vec(), b"more".to_vec()].concat();
+    /// let (view, rest) = BankView::from_bytes(&bytes)?;
+    /// assert!(view.which("a").eq([7]) && rest == b"more");
+    /// assert!(BankView::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
+        borrow(bytes, murmur3)
+    }
+}
+
+/// Mapped files.
+#[cfg(feature = "mmap")]
+impl BankView<'static> {
+    /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
+    /// `mmap`). [`codec::map`](crate::codec::map) says how, and what it costs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be mapped (the system's error is the
+    /// [source](std::error::Error::source)), if it has bytes after the snapshot, and as
+    /// [`from_bytes`](Self::from_bytes).
+    ///
+    /// # Safety
+    ///
+    /// No process may write to the file or make it shorter while the view lives: see
+    /// [`codec::map`](crate::codec::map#safety).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::bank::{BankView, FilterBank};
+    ///
+    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let file = tempfile::NamedTempFile::new()?;
+    /// bank.snapshot().save(&file)?;
+    /// let file = std::fs::File::open(&file)?;
+    /// // SAFETY: no other process knows of the file.
+    /// let view = unsafe { BankView::map(&file)? };
+    /// assert!(view.which("a").eq([7]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub unsafe fn map(file: &std::fs::File) -> Result<Self, SnapshotError> {
+        // SAFETY: the caller's promise.
+        unsafe { crate::codec::mapped(file, murmur3) }
+    }
+}
+
+/// The snapshot. [`FilterBank::from_bytes`] reads its bytes.
+impl<S> BankView<'_, S> {
+    /// The bytes of the snapshot. [`codec::verify`](crate::codec::verify) computes their checksum.
+    ///
+    /// ```
+    /// use lanebloom::bank::{BankView, FilterBank};
+    /// use lanebloom::codec;
+    ///
+    /// let bytes = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
+    /// assert_eq!(BankView::from_bytes(&bytes)?.0.bytes(), bytes);
+    ///
+    /// let mut corrupt = bytes.clone();
+    /// corrupt[200] ^= 1;
+    /// let (view, _) = BankView::from_bytes(&corrupt)?;
+    /// assert!(codec::verify(view.bytes()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        Viewed::snapshot(self).bytes()
+    }
 }
 
 impl<'a, S> Viewed<'a> for BankView<'a, S> {

@@ -6,7 +6,7 @@ use super::{AtomicBits, Bitmap, ConcurrentBitmap, Storage};
 use crate::codec::snapshot::{FixedSize, Stored};
 use crate::codec::{
     Decoded, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, Snapshot, SnapshotBytes, Viewed, admit,
-    check_zeros, from_slice, invalid, read_words, snapshot_bytes, viewed, write_words,
+    borrow, check_zeros, from_slice, invalid, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::hash::Identity;
@@ -161,8 +161,8 @@ impl ConcurrentBitmap {
 /// (feature `mmap`). [`Bitmap`] has its methods.
 ///
 /// Opening takes microseconds, whatever the size. It checks the header, with its checksum, and that
-/// all bytes are there. Only [`verify`](Self::verify) reads all bytes: until then a view of corrupt
-/// bytes returns wrong results, but safely. The bytes may begin anywhere.
+/// all bytes are there. Only [`codec::verify`](crate::codec::verify) reads all bytes: until then a
+/// view of corrupt bytes returns wrong results, but safely. The bytes may begin anywhere.
 ///
 /// ```
 /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
@@ -196,14 +196,94 @@ impl Storage for SnapshotBits<'_> {
     }
 }
 
-viewed! {
-    BitmapView = "lanebloom::bitmap::BitmapView",
-    finds: "view == set",
-    bytes: [
-        "let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;",
-        "set.insert(17)?;",
-        "let bytes = set.snapshot().to_vec();"
-    ]
+/// Opening a view.
+impl<'a> BitmapView<'a> {
+    /// A view of the snapshot with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes end before the snapshot does, if the header is corrupt, or if they are
+    /// not a snapshot of this type in this version of the format.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::bitmap::{BitmapView, ConcurrentBitmap};
+    ///
+    /// let set = ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let bytes = [set.snapshot().to_vec(), b"more".to_vec()].concat();
+    /// let (view, rest) = BitmapView::from_bytes(&bytes)?;
+    /// assert!(view == set && rest == b"more");
+    /// assert!(BitmapView::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
+        borrow(bytes, |_| Ok(()))
+    }
+}
+
+/// Mapped files.
+#[cfg(feature = "mmap")]
+impl BitmapView<'static> {
+    /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
+    /// `mmap`). [`codec::map`](crate::codec::map) says how, and what it costs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be mapped (the system's error is the
+    /// [source](std::error::Error::source)), if it has bytes after the snapshot, and as
+    /// [`from_bytes`](Self::from_bytes).
+    ///
+    /// # Safety
+    ///
+    /// No process may write to the file or make it shorter while the view lives: see
+    /// [`codec::map`](crate::codec::map#safety).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::bitmap::{BitmapView, ConcurrentBitmap};
+    ///
+    /// let set = ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let file = tempfile::NamedTempFile::new()?;
+    /// set.snapshot().save(&file)?;
+    /// let file = std::fs::File::open(&file)?;
+    /// // SAFETY: no other process knows of the file.
+    /// let view = unsafe { BitmapView::map(&file)? };
+    /// assert!(view == set);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub unsafe fn map(file: &std::fs::File) -> Result<Self, SnapshotError> {
+        // SAFETY: the caller's promise.
+        unsafe { crate::codec::mapped(file, |_| Ok(())) }
+    }
+}
+
+/// The snapshot. [`ConcurrentBitmap::from_bytes`] reads its bytes.
+impl BitmapView<'_> {
+    /// The bytes of the snapshot. [`codec::verify`](crate::codec::verify) computes their checksum.
+    ///
+    /// ```
+    /// use lanebloom::bitmap::{BitmapView, ConcurrentBitmap};
+    /// use lanebloom::codec;
+    ///
+    /// let bytes = ConcurrentBitmap::new(1000)?.snapshot().to_vec();
+    /// assert_eq!(BitmapView::from_bytes(&bytes)?.0.bytes(), bytes);
+    ///
+    /// let mut corrupt = bytes.clone();
+    /// corrupt[200] ^= 1;
+    /// let (view, _) = BitmapView::from_bytes(&corrupt)?;
+    /// assert!(codec::verify(view.bytes()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        Viewed::snapshot(self).bytes()
+    }
 }
 
 impl<'a> Viewed<'a> for BitmapView<'a> {

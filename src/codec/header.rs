@@ -70,7 +70,7 @@ pub enum Kind {
     Bitmap = 16,
     /// A [`FilterBank`](crate::bank::FilterBank).
     Bank = 17,
-    /// A delta, which [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) reads.
+    /// A delta, which [`apply_deltas`](crate::bloom::apply_deltas) reads.
     Delta = 129,
 }
 

@@ -171,7 +171,7 @@ impl SnapshotHeader {
     /// it has a secret key or is a `BuildHasher` of the program that wrote the snapshot.
     ///
     /// ```
-    /// use lanebloom::codec::SnapshotHeader;
+    /// use lanebloom::codec::{self, SnapshotHeader};
     /// use lanebloom::{BloomView, ConcurrentBloom, FastHash, Hashed};
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
@@ -179,7 +179,7 @@ impl SnapshotHeader {
     /// filter.insert("a");
     /// let bytes = filter.snapshot().to_vec();
     /// let hasher = SnapshotHeader::peek(&bytes)?.any_hasher().unwrap();
-    /// let (view, _) = BloomView::from_bytes_with(&bytes, hasher)?;
+    /// let (view, _) = codec::view::<BloomView<_>>(&bytes, hasher)?;
     /// assert!(view.contains(&Hashed(filter.hash("a"))));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

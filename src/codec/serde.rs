@@ -60,9 +60,9 @@ pub trait FromSnapshot: Sized {
     }
 }
 
-/// Deserializes a filter with any hasher and a limit of its memory, as `read_from_with` does. It is
-/// a [`DeserializeSeed`], and its parameter is the filter's type. [`FromSnapshot`] has an example
-/// with a secret key.
+/// Deserializes a filter with any hasher and a limit of its memory, as
+/// [`read_from`](super::read_from) does. It is a [`DeserializeSeed`], and its parameter is the
+/// filter's type. [`FromSnapshot`] has an example with a secret key.
 ///
 /// A field of a struct:
 ///

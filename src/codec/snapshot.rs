@@ -1,7 +1,8 @@
-//! [`Snapshot`]: a filter's content, to be written.
+//! [`Snapshot`]: a filter's content, to be written; and filters read from bytes.
 
-use super::{Decoded, Hashing, Input, Out, assert_snapshot_length, from_slice};
+use super::{Decoded, Hashing, Input, Out, assert_snapshot_length, from_slice, given};
 use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::hash::FilterHasher;
 use alloc::vec::Vec;
 
 /// The [`Size`](Stored::Size) of filters whose size never changes, and so the length of their
@@ -175,7 +176,68 @@ impl<F: Stored<Size = FixedSize>> Snapshot<'_, F> {
     }
 }
 
-/// The filter with which `bytes` begin, and the bytes after it.
+/// The filter with which `bytes` begin, and the bytes after it, for any hasher.
+///
+/// The filter is a [`Filter`](crate::Filter), [`StaticFilter`](crate::StaticFilter) or
+/// [`FilterBank`](crate::FilterBank) of any hasher: `hasher` must be the one that filled the
+/// original.
+///
+/// # Errors
+///
+/// Fails as [`Filter::from_bytes`](crate::Filter::from_bytes), and if the hasher differs.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{CuckooFilter, Murmur3, codec};
+///
+/// let filter = CuckooFilter::from_keys(["a"], 0.01)?;
+/// let bytes = filter.snapshot().to_vec();
+/// let read = |hasher| codec::from_bytes::<CuckooFilter>(&bytes, hasher);
+/// assert!(read(*filter.hasher())?.0.contains("a"));
+/// assert!(read(Murmur3::with_seed(7)).unwrap_err().is_incompatible());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn from_bytes<F: Loaded<Hasher: FilterHasher>>(
+    bytes: &[u8],
+    hasher: F::Hasher,
+) -> Result<(F, &[u8]), SnapshotError> {
+    load(bytes, given(hasher))
+}
+
+/// Reads a snapshot that takes at most `max_bytes` of memory, for any hasher: [`from_bytes`] of a
+/// reader.
+///
+/// # Errors
+///
+/// Fails as [`Filter::read_from`](crate::Filter::read_from), and if the hasher differs.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{CuckooFilter, SipHash13, codec};
+///
+/// let hasher = SipHash13::random();
+/// let builder = CuckooFilter::builder().expected_keys(1000);
+/// let filter = builder.hasher(hasher).build()?;
+/// filter.insert("a")?;
+/// let stream = filter.snapshot().to_vec();
+/// let same: CuckooFilter<_> = codec::read_from(&stream[..], 1 << 20, hasher)?;
+/// assert!(same.contains("a") && !same.contains("b"));
+/// let other = SipHash13::random();
+/// let refused = codec::read_from::<CuckooFilter<_>>(&stream[..], 1 << 20, other);
+/// assert!(refused.unwrap_err().is_incompatible());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "std")]
+pub fn read_from<F: Loaded<Hasher: FilterHasher>>(
+    reader: impl std::io::Read,
+    max_bytes: usize,
+    hasher: F::Hasher,
+) -> Result<F, SnapshotError> {
+    load_from(reader, max_bytes, given(hasher))
+}
+
 pub(crate) fn load<F: Loaded>(
     bytes: &[u8],
     hasher: impl FnOnce(Hashing) -> Decoded<F::Hasher>,
@@ -183,7 +245,6 @@ pub(crate) fn load<F: Loaded>(
     from_slice(bytes, |input| F::decode(input, usize::MAX, hasher)).map_err(SnapshotError)
 }
 
-/// Reads a filter of at most `max_bytes`.
 #[cfg(feature = "std")]
 pub(crate) fn load_from<F: Loaded>(
     reader: impl std::io::Read,

@@ -33,6 +33,10 @@ impl<E, S> Frozen<E, S> {
     pub fn as_filter(&self) -> &Filter<E, S> {
         &self.0
     }
+
+    pub fn engine(&self) -> &E {
+        &self.0.engine
+    }
 }
 
 /// Lookups.
@@ -132,18 +136,6 @@ impl<E: Engine, S> Frozen<E, S> {
         self.0.false_positive_rate()
     }
 
-    /// The false-positive rate to expect with `keys` distinct keys.
-    ///
-    /// ```
-    /// let filter = lanebloom::StaticFilter::from_keys(0..1000, 0.01)?;
-    /// assert!(filter.false_positive_rate_at(500) < filter.false_positive_rate());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.0.false_positive_rate_at(keys)
-    }
-
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     /// A view's clone reads the same bytes.
     ///
@@ -176,20 +168,6 @@ impl<E: Engine, S: KeyHasher> Frozen<E, S> {
     #[must_use]
     pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
         self.0.hash(key)
-    }
-
-    /// Writes the hash by which this filter knows each key to the same place of `out`. Panics if
-    /// the lengths differ.
-    ///
-    /// ```
-    /// let filter = lanebloom::StaticFilter::from_keys(["a"], 1e-4)?;
-    /// let mut hashes = [0; 2];
-    /// filter.hash_batch(&["a", "b"], &mut hashes);
-    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.0.hash_batch(keys, out);
     }
 }
 

@@ -61,6 +61,19 @@ pub trait Membership {
     /// The false-positive rate that the filter was built for.
     fn false_positive_rate(&self) -> f64;
 
+    /// The false-positive rate to expect once `keys` distinct keys are in. For a filter with slots,
+    /// it is at most the rate of a full filter.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, Membership};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(100_000, 0.01)?;
+    /// assert!(filter.false_positive_rate_at(50_000) < 0.001);
+    /// assert!((0.1..0.2).contains(&filter.false_positive_rate_at(200_000)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    fn false_positive_rate_at(&self, keys: usize) -> f64;
+
     /// The bytes of memory of the content.
     fn memory_bytes(&self) -> usize;
 }
@@ -96,6 +109,10 @@ impl<E: Engine + Insert, S> Membership for Filter<E, S> {
 
     fn false_positive_rate(&self) -> f64 {
         Filter::false_positive_rate(self)
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.engine.false_positive_rate_at(keys)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -6,6 +6,7 @@
 
 use crate::chunks::{Answer, Source};
 pub use crate::codec::snapshot::{FixedSize, Loaded, Stored};
+pub use crate::codec::view::{SnapshotBytes, Viewed};
 use crate::codec::{AskHasher, Hashing, Input, Out, with_hasher};
 use crate::error::{BuildError, IncompatibleError, InsertError, SnapshotErrorKind};
 use crate::filter::{Filter, Statistics};

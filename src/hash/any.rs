@@ -77,7 +77,7 @@ impl FilterHasher for BuiltinHasher {
 ///
 /// ```
 /// use lanebloom::hash::AnyHasher;
-/// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash, Hashed, KeyHasher};
+/// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash, Hashed, KeyHasher, codec};
 /// use lanebloom::{Prehashed, SipHash13};
 ///
 /// // A program's option decides.
@@ -93,7 +93,7 @@ impl FilterHasher for BuiltinHasher {
 /// filter.insert(&Hashed(17));
 /// // Any program reads it.
 /// let bytes = filter.snapshot().to_vec();
-/// let (same, _) = ConcurrentBloom::from_bytes_with(&bytes, Prehashed)?;
+/// let (same, _) = codec::from_bytes::<ConcurrentBloom<_>>(&bytes, Prehashed)?;
 /// assert!(same.contains(&Hashed(17)) && *filter.hasher() == AnyHasher::Prehashed);
 /// // A secret key is not in the snapshot.
 /// let secret = builder.hasher(SipHash13::random()).build()?.snapshot().to_vec();

@@ -7,7 +7,7 @@ use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, FilterHasher};
 use lanebloom::{
     Absent, AnyFilter, Bitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, FastHash, Hashed, KeyHasher,
-    Murmur3, Prehashed, ScalableBloom, SipHash13, StaticFilter, TombstoneBloom, WindowedBloom,
+    Membership, Murmur3, Prehashed, ScalableBloom, SipHash13, StaticFilter, TombstoneBloom, WindowedBloom, windowed,
 };
 use lanebloom_tests::with_field;
 use std::fs;
@@ -355,7 +355,7 @@ fn a_window_by_a_clock_is_refused_and_held() {
     assert_eq!(any.unwrap_err().to_string(), own.unwrap_err().to_string());
     // It is held all the same.
     let hasher = AnyHasher::from(Murmur3::default());
-    let (filter, _) = WindowedBloom::from_bytes_with_clock(&bytes, hasher, || Duration::from_secs(1)).unwrap();
+    let (filter, _) = windowed::from_bytes(&bytes, hasher, || Duration::from_secs(1)).unwrap();
     assert_eq!(AnyFilter::Windowed(filter).snapshot().to_vec(), bytes);
 }
 

@@ -44,7 +44,7 @@ fn the_bytes_are_those_of_version_1() {
     assert!(FilterBank::from_bytes(GOLDEN).unwrap().0 == bank);
     let (view, rest) = BankView::from_bytes(GOLDEN).unwrap();
     assert!(view == bank && rest.is_empty() && view.bytes() == GOLDEN && view.hasher().seed() == 7);
-    view.verify().unwrap();
+    codec::verify(view.bytes()).unwrap();
 }
 
 /// Their bits for the columns in use are longer than a part of the bytes that is read at once.
@@ -183,7 +183,7 @@ fn every_truncation_and_every_corrupted_byte_is_an_error() {
         assert_eq!(error, by_stream, "{at}");
         if let Ok((view, _)) = BankView::from_bytes(&bytes) {
             assert!(at >= 128, "{at}");
-            view.verify().unwrap_err();
+            codec::verify(view.bytes()).unwrap_err();
         }
     }
 }

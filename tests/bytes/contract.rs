@@ -3,7 +3,7 @@
 //! memory is taken than allowed.
 
 use super::fields;
-use lanebloom::codec::replace_file;
+use lanebloom::codec::{self, replace_file};
 use lanebloom::internal::traits::{Encode, FixedSize, Insert, Remove};
 use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
 use lanebloom_tests::filters::*;
@@ -126,8 +126,8 @@ fn small<F>(of: impl Fn(usize, &[u64]) -> F) -> F {
 /// Both ways to read a snapshot by a hasher; they say the same.
 #[track_caller]
 pub(crate) fn read<E: Encode, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> Result<Filter<E, S>, String> {
-    let by_slice = Filter::<E, S>::from_bytes_with(bytes, hasher.clone()).map(|(filter, _)| filter);
-    let by_reader = Filter::<E, S>::read_from_with(Pieces::new(bytes, None), usize::MAX, hasher.clone());
+    let by_slice = codec::from_bytes::<Filter<E, S>>(bytes, hasher.clone()).map(|(filter, _)| filter);
+    let by_reader = codec::read_from::<Filter<E, S>>(Pieces::new(bytes, None), usize::MAX, hasher.clone());
     match (by_slice, by_reader) {
         (Ok(one), Ok(other)) => {
             assert!(one.snapshot().to_vec() == other.snapshot().to_vec());
@@ -167,7 +167,7 @@ pub(crate) fn round_trip<E: Encode, S: KeyHasher + Clone + Debug>(filter: &Filte
     assert!(stream == bytes);
 
     let more = [&bytes[..], b"more"].concat();
-    let (same, rest) = Filter::<E, S>::from_bytes_with(&more, hasher.clone()).unwrap();
+    let (same, rest) = codec::from_bytes::<Filter<E, S>>(&more, hasher.clone()).unwrap();
     assert!(same.snapshot().to_vec() == bytes && rest == b"more");
     assert_eq!(format!("{same:?}"), format!("{filter:?}"));
     assert_eq!(same.statistics(), filter.statistics());
@@ -175,13 +175,13 @@ pub(crate) fn round_trip<E: Encode, S: KeyHasher + Clone + Debug>(filter: &Filte
     let limit = filter.memory_bytes();
     assert_eq!(same.memory_bytes(), limit);
     let mut reader = &more[..];
-    let again = Filter::<E, S>::read_from_with(&mut reader, limit, hasher.clone()).unwrap();
+    let again = codec::read_from::<Filter<E, S>>(&mut reader, limit, hasher.clone()).unwrap();
     assert!(again.snapshot().to_vec() == bytes && reader == b"more");
     let pieces = Pieces::new(&bytes, None);
-    let again = Filter::<E, S>::read_from_with(pieces, limit, hasher.clone()).unwrap();
+    let again = codec::read_from::<Filter<E, S>>(pieces, limit, hasher.clone()).unwrap();
     assert!(again.snapshot().to_vec() == bytes);
     for limit in [0, limit - 1] {
-        let error = Filter::<E, S>::read_from_with(&bytes[..], limit, hasher.clone())
+        let error = codec::read_from::<Filter<E, S>>(&bytes[..], limit, hasher.clone())
             .map(drop)
             .unwrap_err();
         let needed = filter.memory_bytes();
@@ -220,7 +220,7 @@ fn every_form_reads_what_every_form_wrote<E: Encode, S: KeyHasher + Clone + Debu
     let filter = small(of);
     replace_file(&path, |file| filter.snapshot().write_to(file)).unwrap();
     let file = std::fs::File::open(&path).unwrap();
-    let same = Filter::<E, S>::read_from_with(file, filter.memory_bytes(), filter.hasher().clone()).unwrap();
+    let same = codec::read_from::<Filter<E, S>>(file, filter.memory_bytes(), filter.hasher().clone()).unwrap();
     assert!(same.snapshot().to_vec() == filter.snapshot().to_vec());
 }
 
@@ -369,10 +369,10 @@ fn hashers_are_told_apart<E: Encode, B: KeyHasher + Clone + Debug>(
 ) {
     fn refused<E: Encode, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S, expected: &str) {
         for error in [
-            Filter::<E, S>::from_bytes_with(bytes, hasher.clone())
+            codec::from_bytes::<Filter<E, S>>(bytes, hasher.clone())
                 .map(drop)
                 .unwrap_err(),
-            Filter::<E, S>::read_from_with(bytes, usize::MAX, hasher.clone())
+            codec::read_from::<Filter<E, S>>(bytes, usize::MAX, hasher.clone())
                 .map(drop)
                 .unwrap_err(),
         ] {

@@ -7,7 +7,7 @@
 use crate::counting::{BYTES, LIMIT};
 use lanebloom::bank::{BankView, FilterBank, Rows};
 use lanebloom::bitmap::{BitmapView, ConcurrentBitmap};
-use lanebloom::codec::SnapshotHeader;
+use lanebloom::codec::{self, SnapshotHeader};
 use lanebloom::internal::traits::{Encode, Insert};
 use lanebloom::*;
 use lanebloom_tests::{Pieces, number, records, with_field};
@@ -51,16 +51,20 @@ pub(crate) fn sample<E: Encode>(filter: &Filter<E>) -> Sample {
 fn by_view(kind: u8, bytes: &[u8]) -> Option<Read> {
     match kind {
         1 => Some(BloomView::from_bytes(bytes).and_then(|(view, _)| {
-            view.verify()?;
+            codec::verify(view.bytes())?;
             Ok(view.to_filter()?.snapshot().to_vec())
         })),
-        9 => Some(StaticView::from_bytes(bytes).and_then(|(view, _)| view.verify().map(|()| view.bytes().to_vec()))),
-        16 => {
-            Some(BitmapView::from_bytes(bytes).and_then(|(view, _)| view.verify().map(|()| view.snapshot().to_vec())))
-        }
+        9 => Some(
+            StaticView::from_bytes(bytes)
+                .and_then(|(view, _)| codec::verify(view.bytes()).map(|_| view.bytes().to_vec())),
+        ),
+        16 => Some(
+            BitmapView::from_bytes(bytes)
+                .and_then(|(view, _)| codec::verify(view.bytes()).map(|_| view.snapshot().to_vec())),
+        ),
         17 => Some(BankView::from_bytes(bytes).and_then(|(view, _)| {
             assert_answers(&view);
-            view.verify().map(|()| view.bytes().to_vec())
+            codec::verify(view.bytes()).map(|_| view.bytes().to_vec())
         })),
         _ => None,
     }
@@ -300,12 +304,12 @@ fn aged() -> Sample {
         memory: filter.memory_bytes(),
         by_slice: |bytes| {
             let clock = || Duration::from_secs(100);
-            let (filter, _) = WindowedBloom::from_bytes_with_clock(bytes, Murmur3::default(), clock)?;
+            let (filter, _) = windowed::from_bytes(bytes, Murmur3::default(), clock)?;
             Ok(filter.snapshot().to_vec())
         },
         by_reader: |bytes, limit| {
             let clock = || Duration::from_secs(100);
-            let filter = WindowedBloom::read_from_with_clock(bytes, limit, Murmur3::default(), clock)?;
+            let filter = windowed::read_from(bytes, limit, Murmur3::default(), clock)?;
             assert!(filter.memory_bytes() <= limit);
             Ok(filter.snapshot().to_vec())
         },
@@ -322,7 +326,7 @@ fn delta() -> Sample {
     (0..3u64).for_each(|key| _ = filter.insert(&key));
     let apply = |bytes: &[u8]| {
         let replica = base();
-        let result = replica.apply_deltas(bytes);
+        let result = bloom::apply_deltas(&replica, bytes);
         assert!(result.is_ok() || replica == base());
         result.map(|_| replica.with(&base()).map(|pair| pair.delta()).unwrap())
     };

@@ -2,7 +2,7 @@
 
 use lanebloom::bloom::Builder;
 use lanebloom::internal::traits::Planned;
-use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, Hashed, SipHash13};
+use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, Hashed, Membership, SipHash13};
 use lanebloom_tests::{LAYOUTS, RATES, WORDS, assert_prints, number};
 
 fn builder() -> Builder {

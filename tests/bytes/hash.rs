@@ -3,7 +3,7 @@
 
 use lanebloom::hash::OneKeyType;
 use lanebloom::internal::instruction_sets;
-use lanebloom::{ByHash, ConcurrentBloom, FastHash, Funnel, KeyHasher, Murmur3, Sink, SipHash13};
+use lanebloom::{ByHash, ConcurrentBloom, FastHash, Funnel, KeyHasher, Murmur3, Sink, SipHash13, codec};
 use lanebloom_tests::number;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -920,9 +920,9 @@ fn one_key_type_is_the_hasher_that_it_wraps_to_a_snapshot() {
     let plain = builder.clone().hasher(Murmur3::with_seed(3)).build().unwrap();
     plain.insert("a");
     let checked = OneKeyType::new(Murmur3::with_seed(3));
-    let (same, _) = ConcurrentBloom::from_bytes_with(&plain.snapshot().to_vec(), checked).unwrap();
+    let (same, _) = codec::from_bytes::<ConcurrentBloom<_>>(&plain.snapshot().to_vec(), checked).unwrap();
     assert!(same.contains("a"));
     assert_eq!(same.snapshot().to_vec(), plain.snapshot().to_vec());
     let other = OneKeyType::new(Murmur3::with_seed(4));
-    assert!(ConcurrentBloom::from_bytes_with(&plain.snapshot().to_vec(), other).is_err());
+    assert!(codec::from_bytes::<ConcurrentBloom<_>>(&plain.snapshot().to_vec(), other).is_err());
 }

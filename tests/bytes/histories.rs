@@ -7,7 +7,7 @@ use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::internal::traits::{Encode, Engine, Insert, Remove};
 use lanebloom::{
     ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed, ScalableBloom, StaticFilter,
-    TombstoneBloom, WindowedBloom,
+    TombstoneBloom, WindowedBloom, bloom, windowed,
 };
 use lanebloom_tests::{Time, number};
 use std::time::Duration;
@@ -123,7 +123,7 @@ fn a_bloom_filter_is_read_after_any_history() {
                 0 => format!("unite: {:?}", filter.union_from(&other)),
                 1 => {
                     let delta = other.with(filter).map(|pair| pair.delta()).unwrap();
-                    format!("add a delta: {:?}", filter.apply_deltas(&delta).unwrap())
+                    format!("add a delta: {:?}", bloom::apply_deltas(&filter, &delta).unwrap())
                 }
                 _ => format!(
                     "insert by plain stores: {}",
@@ -262,7 +262,7 @@ fn a_window_is_read_after_any_history() {
             }
             let bytes = filter.snapshot().to_vec();
             let hasher = *filter.hasher();
-            let read = WindowedBloom::from_bytes_with_clock(&bytes, hasher, clock.clock());
+            let read = windowed::from_bytes(&bytes, hasher, clock.clock());
             let (same, _) = read.unwrap_or_else(|error| panic!("step {step} at {}: {error}", clock.now()));
             let hashes = chance.hashes();
             assert!(

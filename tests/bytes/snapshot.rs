@@ -1,10 +1,12 @@
 //! Snapshots, views and deltas: golden files both ways, every truncation and every corrupted byte.
 //! (`fields.rs` has every absurd field.)
 
-use lanebloom::codec::{Identity, SnapshotHeader};
+use lanebloom::codec::{self, Identity, SnapshotHeader};
 use lanebloom::internal::instruction_sets;
+use lanebloom::internal::traits::Engine;
 use lanebloom::{
-    BloomView, ConcurrentBloom, FastHash, Hashed, KeyHasher, Murmur3, Prehashed, SipHash13, SnapshotError,
+    BloomView, ConcurrentBloom, FastHash, Hashed, KeyHasher, Membership, Murmur3, Prehashed, SipHash13, SnapshotError,
+    bloom, windowed,
 };
 use lanebloom_tests::{Time, WORDS, answers_agree, block, found, number, products, with_field};
 use proptest::prelude::*;
@@ -74,12 +76,12 @@ fn assert_golden<S: KeyHasher + Clone + std::fmt::Debug>(bytes: &[u8], filter: &
     insert_keys(filter, filter.expected_keys() / 2);
     let hasher = filter.hasher().clone();
     assert!(filter.snapshot().to_vec() == bytes, "{filter:?} is written otherwise");
-    let (same, rest) = ConcurrentBloom::from_bytes_with(bytes, hasher.clone()).unwrap();
+    let (same, rest) = codec::from_bytes::<ConcurrentBloom<_>>(bytes, hasher.clone()).unwrap();
     assert!(same == *filter && rest.is_empty());
     assert_eq!(same.expected_keys(), filter.expected_keys());
-    assert!(ConcurrentBloom::read_from_with(bytes, filter.memory_bytes(), hasher.clone()).unwrap() == *filter);
-    let (view, _) = BloomView::from_bytes_with(bytes, hasher).unwrap();
-    view.verify().unwrap();
+    assert!(codec::read_from::<ConcurrentBloom<_>>(bytes, filter.memory_bytes(), hasher.clone()).unwrap() == *filter);
+    let (view, _) = codec::view::<BloomView<_>>(bytes, hasher).unwrap();
+    codec::verify(view.bytes()).unwrap();
     assert!(view.to_filter().unwrap() == *filter);
     let keys = (0..filter.expected_keys() / 2).map(|i| format!("key {i}"));
     assert!(keys.into_iter().all(|key| same.contains(&key) && view.contains(&key)));
@@ -131,11 +133,11 @@ fn the_vectors_of_the_description_hold() {
             builder.hasher(Prehashed).build().unwrap()
         };
         let whole = with_field(&build(20, 2).snapshot().to_vec(), 34, &[6]);
-        let whole: ConcurrentBloom<Prehashed> = ConcurrentBloom::from_bytes_with(&whole, Prehashed).unwrap().0;
+        let whole: ConcurrentBloom<Prehashed> = codec::from_bytes::<ConcurrentBloom<_>>(&whole, Prehashed).unwrap().0;
         whole.insert(&Hashed(hash));
         let bits = |hash| {
             let half = with_field(&build(10, 1).snapshot().to_vec(), 34, &[6]);
-            let half = ConcurrentBloom::from_bytes_with(&half, Prehashed).unwrap().0;
+            let half = codec::from_bytes::<ConcurrentBloom<_>>(&half, Prehashed).unwrap().0;
             half.insert(&Hashed(hash));
             let bytes = half.snapshot().to_vec();
             bytes[128..bytes.len() - 64].to_vec()
@@ -195,9 +197,9 @@ fn a_delta_of_version_1_is_read_and_written() {
     }
     assert!(more.with(&base).map(|pair| pair.delta()).unwrap() == golden);
     let replica = base.clone();
-    assert!(replica.apply_deltas(golden).unwrap());
+    assert!(bloom::apply_deltas(&replica, golden).unwrap());
     assert!(replica == more && replica != base);
-    assert!(!replica.apply_deltas(golden).unwrap());
+    assert!(!bloom::apply_deltas(&replica, golden).unwrap());
 }
 
 /// A view is by the filter's hasher, as a filter that is read.
@@ -205,10 +207,10 @@ fn a_delta_of_version_1_is_read_and_written() {
 fn views_by_another_hasher_are_refused() {
     let seeded = with_hasher(2, 3, 100, Murmur3::with_seed(5)).snapshot().to_vec();
     let sip = with_hasher(2, 3, 100, SipHash13::with_key([1; 16])).snapshot().to_vec();
-    let of_sip = |key| BloomView::from_bytes_with(&sip, SipHash13::with_key([key; 16])).map(drop);
+    let of_sip = |key| codec::view::<BloomView<_>>(&sip, SipHash13::with_key([key; 16])).map(drop);
     for (result, expected) in [
         (
-            BloomView::from_bytes_with(&seeded, Fnv).map(drop),
+            codec::view::<BloomView<_>>(&seeded, Fnv).map(drop),
             "Murmur3 with seed 5 there, a BuildHasher here",
         ),
         (of_sip(2), "SipHash-1-3 in both, with different keys"),
@@ -236,15 +238,15 @@ fn a_snapshot_names_its_hasher_and_the_seed() {
     assert_eq!(bytes[16..24], hasher.hash_key("lanebloom hasher print").to_le_bytes());
     let header = SnapshotHeader::peek(&bytes).unwrap();
     assert_eq!(header.hasher.unwrap().to_string(), "FastHash with seed 16909060");
-    assert!(ConcurrentBloom::from_bytes_with(&bytes, hasher).unwrap().0 == filter);
+    assert!(codec::from_bytes::<ConcurrentBloom<_>>(&bytes, hasher).unwrap().0 == filter);
     for (read, here) in [
         (ConcurrentBloom::from_bytes(&bytes).map(drop), "Murmur3 with seed 0"),
         (
-            ConcurrentBloom::from_bytes_with(&bytes, FastHash::default()).map(drop),
+            codec::from_bytes::<ConcurrentBloom<_>>(&bytes, FastHash::default()).map(drop),
             "FastHash with seed 0",
         ),
         (
-            ConcurrentBloom::from_bytes_with(&bytes, Prehashed).map(drop),
+            codec::from_bytes::<ConcurrentBloom<_>>(&bytes, Prehashed).map(drop),
             "Prehashed",
         ),
     ] {
@@ -276,7 +278,7 @@ fn a_view_of_damaged_bytes_is_an_error_or_safe() {
         corrupt[at] ^= 1 << (at % 8);
         match BloomView::from_bytes(&corrupt) {
             Ok((view, _)) => {
-                assert!(at >= HEADER && view.verify().is_err(), "byte {at}");
+                assert!(at >= HEADER && codec::verify(view.bytes()).is_err(), "byte {at}");
                 let mut found = vec![false; 100];
                 view.contains_batch(Hashed::slice(&Vec::from_iter((0..100).map(number))), &mut found);
                 assert!(view.statistics().fill_ratio > 0.0);
@@ -346,7 +348,10 @@ fn a_view_answers_as_the_filter() {
         let (view, _) = BloomView::from_bytes(&bytes).unwrap();
         assert_eq!(view.statistics(), filter.statistics());
         assert_eq!(view.layout(), filter.layout());
-        assert_eq!(view.false_positive_rate_at(100), filter.false_positive_rate_at(100));
+        assert_eq!(
+            view.engine().false_positive_rate_at(100),
+            filter.false_positive_rate_at(100)
+        );
         assert_eq!(view.expected_keys(), filter.expected_keys());
     }
 }
@@ -385,17 +390,17 @@ mod deltas {
             let base = filled(words, blocks);
             let none = base.with(&base.clone()).map(|pair| pair.delta()).unwrap();
             assert_eq!(none.len(), DELTA_HEADER);
-            assert!(!base.apply_deltas(&none).unwrap());
+            assert!(!bloom::apply_deltas(&base, &none).unwrap());
             for keys in [1, 10, 1000] {
                 let filter = base.clone();
                 (0..keys).for_each(|key| _ = filter.insert(&(key * 7919)));
                 let delta = filter.with(&base).map(|pair| pair.delta()).unwrap();
                 let replica = base.clone();
-                assert_eq!(replica.apply_deltas(&delta).unwrap(), filter != base);
+                assert_eq!(bloom::apply_deltas(&replica, &delta).unwrap(), filter != base);
                 assert!(replica == filter);
                 // Only what lacks: to an empty filter it brings no more.
                 let alone = empty_like(&base);
-                alone.apply_deltas(&delta).unwrap();
+                bloom::apply_deltas(&alone, &delta).unwrap();
                 let ones = |filter: &ConcurrentBloom| (filter.statistics().fill_ratio * 512.0 * blocks as f64).round();
                 assert_eq!(
                     ones(&alone) + ones(&base),
@@ -407,9 +412,11 @@ mod deltas {
                     let replica = base.clone();
                     for first in (0..blocks).step_by(part) {
                         let range = first..blocks.min(first + part);
-                        replica
-                            .apply_deltas(&filter.with(&base).map(|pair| pair.delta_of_blocks(range)).unwrap())
-                            .unwrap();
+                        bloom::apply_deltas(
+                            &replica,
+                            &filter.with(&base).map(|pair| pair.delta_of_blocks(range)).unwrap(),
+                        )
+                        .unwrap();
                     }
                     assert!(replica == filter);
                 }
@@ -449,7 +456,7 @@ mod deltas {
             more.with(&filter).map(|pair| pair.delta()).unwrap()
         };
         let assert_refused = |other: ConcurrentBloom, expected: &str| {
-            let error = other.apply_deltas(&delta).unwrap_err();
+            let error = bloom::apply_deltas(&other, &delta).unwrap_err();
             assert_eq!(error.to_string(), expected);
             assert!(error.is_incompatible() && other.statistics().fill_ratio == 0.0);
             assert!(
@@ -479,20 +486,20 @@ mod deltas {
         );
         let sip = with_hasher(2, 100, 1000, SipHash13::random());
         assert_eq!(
-            sip.apply_deltas(&delta).unwrap_err().to_string(),
+            bloom::apply_deltas(&sip, &delta).unwrap_err().to_string(),
             "the hasher differs: Murmur3 with seed 0 there, SipHash-1-3 here"
         );
         let twin = with_hasher(2, 100, 1000, SipHash13::random());
         assert!(sip.with(&twin).map(|pair| pair.delta()).is_err());
         let own = sip.with(&sip).map(|pair| pair.delta()).unwrap();
         assert_eq!(
-            twin.apply_deltas(&own).unwrap_err().to_string(),
+            bloom::apply_deltas(&twin, &own).unwrap_err().to_string(),
             "the hasher differs: SipHash-1-3 in both, with different keys"
         );
         // Neither is taken for the other.
         let snapshot = filter.snapshot().to_vec();
         assert_eq!(
-            filter.apply_deltas(&snapshot).unwrap_err().to_string(),
+            bloom::apply_deltas(&filter, &snapshot).unwrap_err().to_string(),
             "the bytes are of kind 1 (a ConcurrentBloom), not 129 (a delta of a ConcurrentBloom)"
         );
         assert!(ConcurrentBloom::from_bytes(&[&delta[..], &[0; 64]].concat()).is_err());
@@ -507,12 +514,12 @@ mod deltas {
         let delta = filter.with(&base).map(|pair| pair.delta()).unwrap();
         for end in 1..delta.len() {
             let replica = base.clone();
-            let error = replica.apply_deltas(&delta[..end]).unwrap_err();
+            let error = bloom::apply_deltas(&replica, &delta[..end]).unwrap_err();
             let needed = if end < DELTA_HEADER { DELTA_HEADER } else { delta.len() };
             assert_eq!(error.to_string(), format!("the bytes end after {end} of {needed}"));
             assert!(error.is_truncated() && replica == base);
             let twice = [&delta[..], &delta[..end]].concat();
-            assert!(replica.apply_deltas(&twice).unwrap_err().is_truncated());
+            assert!(bloom::apply_deltas(&replica, &twice).unwrap_err().is_truncated());
             assert!(replica == filter);
         }
         for at in 0..delta.len() {
@@ -520,7 +527,7 @@ mod deltas {
                 let mut corrupt = delta.clone();
                 corrupt[at] ^= flip;
                 let replica = base.clone();
-                let text = replica.apply_deltas(&corrupt).unwrap_err().to_string();
+                let text = bloom::apply_deltas(&replica, &corrupt).unwrap_err().to_string();
                 let expected: &[&str] = match at {
                     0..8 => &["not a snapshot or delta of a filter: the bytes begin with \""],
                     8..10 => &["unsupported format version "],
@@ -586,14 +593,14 @@ mod deltas {
             ),
         ] {
             let delta = delta_of(&filter, lines, body);
-            let text = filter.apply_deltas(&delta).unwrap_err().to_string();
+            let text = bloom::apply_deltas(&filter, &delta).unwrap_err().to_string();
             let expected = format!("the delta is invalid at byte {at}: {problem}");
             assert_eq!(text, expected, "{body:?}");
             assert_eq!(filter.statistics().fill_ratio, 0.0);
         }
         // The last block, all of its last word.
         let whole = [&[0xab, 2, 0x80, 64][..], &[0xff; 8]].concat();
-        assert!(filter.apply_deltas(&delta_of(&filter, 1, &whole)).unwrap());
+        assert!(bloom::apply_deltas(&filter, &delta_of(&filter, 1, &whole)).unwrap());
         assert_eq!(filter.snapshot().to_vec()[HEADER + 299 * 64 + 56..][..8], [0xff; 8]);
         assert!(
             filter.snapshot().to_vec()[HEADER..HEADER + 299 * 64 + 56]
@@ -604,14 +611,14 @@ mod deltas {
         let mut short = delta_of(&filter, 0, &[]);
         short[24..32].copy_from_slice(&63u64.to_le_bytes());
         assert_eq!(
-            filter.apply_deltas(&short).unwrap_err().to_string(),
+            bloom::apply_deltas(&filter, &short).unwrap_err().to_string(),
             "the header declares a length of 63 bytes, but its other fields need 64"
         );
         for (at, byte) in [(11, 7), (32, 1), (33, 3), (36, 1), (47, 0xff)] {
             let mut delta = delta_of(&filter, 0, &[]);
             delta[at] = byte;
             sum(&mut delta);
-            let text = filter.apply_deltas(&delta).unwrap_err().to_string();
+            let text = bloom::apply_deltas(&filter, &delta).unwrap_err().to_string();
             assert!(!text.contains("corrupt"), "{text}");
         }
     }
@@ -635,7 +642,7 @@ mod deltas {
                     union.insert(key);
                     if *push {
                         let delta = filter.with(&sent).map(|pair| pair.delta()).unwrap();
-                        sent.apply_deltas(&delta).unwrap();
+                        bloom::apply_deltas(&sent, &delta).unwrap();
                         prop_assert!(sent == filter);
                         deltas.push(delta);
                     }
@@ -651,11 +658,11 @@ mod deltas {
             turns.push(order.index(deltas.len()));
             let replica = empty.clone();
             for turn in &turns {
-                replica.apply_deltas(&deltas[*turn]).unwrap();
+                bloom::apply_deltas(&replica, &deltas[*turn]).unwrap();
             }
             prop_assert!(replica == union);
             let at_once = empty.clone();
-            at_once.apply_deltas(&turns.iter().flat_map(|turn| deltas[*turn].clone()).collect::<Vec<_>>()).unwrap();
+            bloom::apply_deltas(&at_once, &turns.iter().flat_map(|turn| deltas[*turn].clone()).collect::<Vec<_>>()).unwrap();
             prop_assert!(at_once == union);
         }
 
@@ -668,7 +675,7 @@ mod deltas {
             let filter = empty(2, 3, 10);
             let delta = delta_of(&filter, lines, &body);
             let base = filter.clone();
-            if filter.apply_deltas(&delta).is_ok() {
+            if bloom::apply_deltas(&filter, &delta).is_ok() {
                 prop_assert_eq!(filter.with(&base).map(|pair| pair.delta()).unwrap(), delta);
             } else {
                 prop_assert!(filter == base);
@@ -752,9 +759,9 @@ mod forgetting {
     /// With a clock.
     fn read_at(bytes: &[u8], time: &Time) -> WindowedBloom {
         let hasher = Murmur3::default();
-        let (one, rest) = WindowedBloom::from_bytes_with_clock(bytes, hasher, time.clock()).unwrap();
+        let (one, rest) = windowed::from_bytes(bytes, hasher, time.clock()).unwrap();
         assert!(rest.is_empty());
-        let other = WindowedBloom::read_from_with_clock(bytes, usize::MAX, hasher, time.clock()).unwrap();
+        let other = windowed::read_from(bytes, usize::MAX, hasher, time.clock()).unwrap();
         assert!(one.snapshot().to_vec() == other.snapshot().to_vec());
         one
     }
@@ -932,9 +939,7 @@ mod forgetting {
                 {
                     let hostile = by_clock(&hostile, clock);
                     let time = Time::at(seconds * SECOND);
-                    let Ok((filter, _)) =
-                        WindowedBloom::from_bytes_with_clock(&hostile, Murmur3::default(), time.clock())
-                    else {
+                    let Ok((filter, _)) = windowed::from_bytes(&hostile, Murmur3::default(), time.clock()) else {
                         continue;
                     };
                     let window = filter.window().unwrap().as_nanos() as u64;
@@ -982,7 +987,7 @@ mod mapped {
             // SAFETY: the file is replaced, never changed.
             let view = unsafe { BloomView::map(&File::open(&path).unwrap()) }.unwrap();
             assert!(view.is_aligned());
-            view.verify().unwrap();
+            codec::verify(view.bytes()).unwrap();
             assert!(view.bytes() == filter.snapshot().to_vec() && view.to_filter().unwrap() == filter);
             let hashes: Vec<u64> = (0..1000).map(number).collect();
             let mut found = [vec![false; 1000], vec![false; 1000]];
@@ -1020,7 +1025,7 @@ mod mapped {
             fs::write(&path, bytes).unwrap();
             // SAFETY: nobody else knows of the file, and the view is gone before it is written
             // again.
-            unsafe { BloomView::map(&File::open(&path).unwrap()) }.map(|view| view.verify())
+            unsafe { BloomView::map(&File::open(&path).unwrap()) }.map(|view| codec::verify(view.bytes()).map(drop))
         };
         assert!(map(&bytes).unwrap().is_ok());
         for end in [0, 1, 127, 128, 129, bytes.len() - 1] {
@@ -1048,7 +1053,7 @@ mod mapped {
         let open = |key| {
             let file = File::open(&path).unwrap();
             // SAFETY: nobody writes it any more.
-            unsafe { BloomView::map_with(&file, SipHash13::with_key([key; 16])) }
+            unsafe { codec::map::<BloomView<_>>(&file, SipHash13::with_key([key; 16])) }
         };
         assert!(open(1).is_ok() && open(2).unwrap_err().is_incompatible());
         // A directory cannot be mapped. (Windows does not open it either.)

@@ -3,7 +3,9 @@
 
 use super::contract;
 use lanebloom::internal::traits::Encode;
-use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed, Murmur3, SipHash13, TombstoneBloom};
+use lanebloom::{
+    CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed, Membership, Murmur3, SipHash13, TombstoneBloom, codec,
+};
 use lanebloom_tests::{block, fingerprint_product, hash_of_fingerprint_product, number, with_field};
 
 const HEADER: usize = 128;
@@ -105,10 +107,10 @@ macro_rules! assert_golden {
         $(let filter = filter.$convert().unwrap();)?
         let golden = golden!($name);
         assert!(filter.snapshot().to_vec() == golden, "{} is written otherwise", $name);
-        let (same, rest) = $type::from_bytes_with(golden, filter.hasher().clone()).unwrap();
+        let (same, rest) = codec::from_bytes::<$type<_>>(golden, filter.hasher().clone()).unwrap();
         assert!(same.snapshot().to_vec() == golden && rest.is_empty());
         assert_eq!(same.expected_keys(), filter.expected_keys());
-        let same = $type::read_from_with(&golden[..], filter.memory_bytes(), filter.hasher().clone()).unwrap();
+        let same = codec::read_from::<$type<_>>(&golden[..], filter.memory_bytes(), filter.hasher().clone()).unwrap();
         assert!(same.snapshot().to_vec() == golden);
         let there = keys.iter().enumerate().filter(|(i, _)| i % 3 != 0);
         assert!(there.into_iter().all(|(_, key)| same.contains(key)));
@@ -225,12 +227,12 @@ fn the_parts_of_a_pair_have_their_places_and_its_secret() {
     };
     let (one, other) = (build(1), build(2));
     let mixed = [&one[..HEADER], &other[HEADER..]].concat();
-    let error = TombstoneBloom::from_bytes_with(&mixed, SipHash13::with_key([1; 16])).unwrap_err();
+    let error = codec::from_bytes::<TombstoneBloom<_>>(&mixed, SipHash13::with_key([1; 16])).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the hasher differs: SipHash-1-3 in both, with different keys"
     );
-    assert!(TombstoneBloom::from_bytes_with(&one, SipHash13::with_key([1; 16])).is_ok());
+    assert!(codec::from_bytes::<TombstoneBloom<_>>(&one, SipHash13::with_key([1; 16])).is_ok());
 }
 
 /// Bits that belong to no slot would be taken for something. In four fingerprints of 16 bits there

@@ -95,7 +95,7 @@ pub fn panic_message(panics: impl FnOnce()) -> String {
 /// Every lookup of the keys, and of their hashes, gives the answers of single calls.
 pub fn lookups_agree<E: Engine, S: KeyHasher, K: Funnel>(filter: &Filter<E, S>, keys: &[K], offset: usize) {
     let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
-    let (hashed, ()) = within(offset, keys.len(), 0, |out| filter.hash_batch(keys, out));
+    let (hashed, ()) = within(offset, keys.len(), 0, |out| filter.hasher().hash_batch(keys, out));
     assert!(hashed == hashes, "hashes of {} keys", keys.len());
     let expected: Vec<bool> = keys.iter().map(|key| filter.look_up(key)).collect();
     let hashes = Hashed::slice(&hashes);

@@ -7,7 +7,7 @@ pub use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, StaticFilter,
     StaticView, TombstoneBloom,
 };
-use lanebloom::{BuildError, Filter, Hashed, KeyHasher, Murmur3, SnapshotError, fuse, view};
+use lanebloom::{BuildError, Filter, Hashed, KeyHasher, Murmur3, SnapshotError, codec, fuse, view};
 use std::cell::RefCell;
 pub use std::time::Duration;
 
@@ -142,7 +142,7 @@ pub trait Leaked<S> {
 impl<S: KeyHasher + Clone> Leaked<S> for ConcurrentBloom<S> {
     fn leaked(&self) -> Result<Filter<view::View<'static>, S>, SnapshotError> {
         let bytes = self.snapshot().to_vec().leak();
-        BloomView::from_bytes_with(bytes, self.hasher().clone()).map(|(view, _)| view.as_filter().clone())
+        codec::view::<BloomView<_>>(bytes, self.hasher().clone()).map(|(view, _)| view.as_filter().clone())
     }
 }
 
@@ -199,6 +199,6 @@ impl<S: KeyHasher + Clone> Static<S> {
 
     pub fn shown(&self) -> Result<Filter<fuse::StaticBytes<'static>, S>, SnapshotError> {
         let bytes = self.filter().snapshot().to_vec().leak();
-        StaticView::from_bytes_with(bytes, self.hasher.clone()).map(|(view, _)| view.as_filter().clone())
+        codec::view::<StaticView<_>>(bytes, self.hasher.clone()).map(|(view, _)| view.as_filter().clone())
     }
 }

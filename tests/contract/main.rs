@@ -231,12 +231,12 @@ where
         filter.statistics().bits_per_key,
         8.0 * memory as f64 / filter.expected_keys() as f64
     );
-    assert_eq!(filter.false_positive_rate_at(0), 0.0);
+    assert_eq!(filter.engine().false_positive_rate_at(0), 0.0);
     assert_eq!(
         filter.false_positive_rate(),
-        filter.false_positive_rate_at(filter.expected_keys())
+        filter.engine().false_positive_rate_at(filter.expected_keys())
     );
-    let rates = [0, 100, 500, 900].map(|keys| filter.false_positive_rate_at(keys));
+    let rates = [0, 100, 500, 900].map(|keys| filter.engine().false_positive_rate_at(keys));
     assert!(rates.is_sorted_by(|a, b| a < b), "{rates:?}");
     let now = filter.statistics();
     assert!(now.len > 450 && now.len < 550 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
@@ -286,7 +286,7 @@ fn lookups<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>) {
     lengths_are_checked(|len, out| filter.look_up_batch(&[7u64; 200][..len], out));
     lengths_are_checked(|len, out| filter.look_up_batch(&[Hashed(7); 200][..len], out));
     for (len, places) in LENGTHS_THAT_DIFFER {
-        let message = panic_message(|| filter.hash_batch(&[7u64; 200][..len], &mut [0; 200][..places]));
+        let message = panic_message(|| filter.hasher().hash_batch(&[7u64; 200][..len], &mut [0; 200][..places]));
         assert_eq!(message, places_differ(len, places));
     }
 }

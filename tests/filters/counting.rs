@@ -2,7 +2,7 @@
 //! threads.
 
 use lanebloom::counting::{Builder, CountingBloom};
-use lanebloom::{Hashed, SipHash13};
+use lanebloom::{Hashed, Membership, SipHash13};
 use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, assert_prints, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;

@@ -2,8 +2,8 @@
 //! threads near its highest load.
 
 use crate::{Step, measure_slots, steps};
-use lanebloom::Hashed;
 use lanebloom::cuckoo::{Builder, CuckooFilter};
+use lanebloom::{Hashed, Membership};
 use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hash_of_fingerprint_product, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;

@@ -6,8 +6,8 @@ use super::rated;
 use lanebloom::bank::FilterBank;
 use lanebloom::internal::traits::{Engine, Insert, Planned};
 use lanebloom::{
-    Builder, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed, Prehashed, ScalableBloom,
-    TombstoneBloom, WindowedBloom,
+    Builder, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed, Membership, Prehashed,
+    ScalableBloom, TombstoneBloom, WindowedBloom,
 };
 use lanebloom_tests::number;
 

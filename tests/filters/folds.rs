@@ -2,7 +2,7 @@
 
 use crate::{bloom, counting, numbers};
 use lanebloom::internal::instruction_sets;
-use lanebloom::{BuildError, ConcurrentBloom};
+use lanebloom::{BuildError, ConcurrentBloom, Membership};
 use lanebloom_tests::{LAYOUTS, RATES, hit_rate, lookups_agree};
 
 /// Folded filters beside filters that had so few blocks from the beginning: the same bytes, with

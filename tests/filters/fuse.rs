@@ -3,7 +3,7 @@
 
 use super::numbers;
 use lanebloom::internal::instruction_sets;
-use lanebloom::{Bitmap, FastHash, Hashed, Prehashed, StaticFilter, StaticView, fuse};
+use lanebloom::{Bitmap, FastHash, Hashed, Prehashed, StaticFilter, StaticView, codec, fuse};
 use lanebloom_tests::{STRESS_KEYS, answers_agree, lookups_agree, number};
 
 fn builder(bits: usize, cells: usize) -> fuse::Builder<Prehashed> {
@@ -147,7 +147,7 @@ fn shards_are_looked_up_as_one_filter() {
         }
         // Wherever the bytes begin.
         let bytes = [&[0; 3][..], &filter.snapshot().to_vec()].concat();
-        let (view, rest) = StaticView::from_bytes_with(&bytes[3..], Prehashed).unwrap();
+        let (view, rest) = codec::view::<StaticView<_>>(&bytes[3..], Prehashed).unwrap();
         let mut found = vec![false; asked.len()];
         view.contains_batch(Hashed::slice(&asked), &mut found);
         assert!(found == expected && rest.is_empty());

@@ -21,7 +21,7 @@ mod tombstone;
 mod windowed;
 
 use lanebloom::internal::traits::{Insert, Planned};
-use lanebloom::{Builder, ConcurrentBloom, CountingBloom, Filter};
+use lanebloom::{Builder, ConcurrentBloom, CountingBloom, Filter, Membership};
 use lanebloom_tests::{hit_rate, number};
 use proptest::prelude::*;
 

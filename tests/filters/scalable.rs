@@ -2,7 +2,7 @@
 //! compound rate, and threads.
 
 use lanebloom::scalable::{Builder, ScalableBloom};
-use lanebloom::{Hashed, InsertError};
+use lanebloom::{Hashed, InsertError, Membership};
 use lanebloom_tests::{STRESS_KEYS, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashSet;

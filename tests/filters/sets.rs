@@ -1,7 +1,7 @@
 //! Filters as sets: subset, disjoint, intersection, and their estimates.
 
 use crate::{bloom, counting, numbers, rated};
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, Membership};
 use lanebloom_tests::{LAYOUTS, RATES, found, number};
 use std::collections::HashSet;
 

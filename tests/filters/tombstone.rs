@@ -1,8 +1,8 @@
 //! The pair of filters against two sets, its two rates against the model, and claims by real
 //! threads.
 
-use lanebloom::Hashed;
 use lanebloom::tombstone::{Builder, TombstoneBloom};
+use lanebloom::{Hashed, Membership};
 use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, number, together};
 use proptest::prelude::*;
 use std::collections::HashSet;

@@ -5,7 +5,7 @@
 use lanebloom::bloom::ConcurrentBloom;
 use lanebloom::internal::instruction_sets;
 use lanebloom::windowed::Builder;
-use lanebloom::{Absent, Bitmap, Hashed, SipHash13, WindowedBloom};
+use lanebloom::{Absent, Bitmap, Hashed, Membership, SipHash13, WindowedBloom, windowed};
 use lanebloom_tests::{
     PLACES, STRESS_KEYS, SetAtEnd, Time, WAYS, answers_agree, hit_rate, inserts_agree, lookups_agree, number, plain,
 };
@@ -483,7 +483,7 @@ proptest! {
                 }
                 Step::Restart => {
                     let bytes = filter.snapshot().to_vec();
-                    let same = WindowedBloom::from_bytes_with_clock(&bytes, *filter.hasher(), time.clock());
+                    let same = windowed::from_bytes(&bytes, *filter.hasher(), time.clock());
                     let same = same.unwrap().0;
                     prop_assert!(same == filter && same.snapshot().to_vec() == bytes);
                     filter = same;
@@ -677,7 +677,7 @@ impl Watched {
     fn restart(&mut self, down: u64) {
         let bytes = self.filter.snapshot().to_vec();
         self.on(down);
-        let same = WindowedBloom::from_bytes_with_clock(&bytes, *self.filter.hasher(), self.time.clock());
+        let same = windowed::from_bytes(&bytes, *self.filter.hasher(), self.time.clock());
         self.filter = same.unwrap().0;
     }
 

@@ -11,7 +11,7 @@
 //! within 4 of the model's rate: not above, and not below either, for then memory was wasted.
 
 use lanebloom::bloom::Builder;
-use lanebloom::{ConcurrentBloom, Funnel, Hashed};
+use lanebloom::{ConcurrentBloom, Funnel, Hashed, Membership};
 use lanebloom_tests::{LAYOUTS, RATES, number};
 
 #[derive(Clone, Copy, Debug)]

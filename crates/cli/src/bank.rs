@@ -5,7 +5,7 @@ use crate::keys::Keyed;
 use anyhow::{Context, Result, bail};
 use lanebloom::Hashed;
 use lanebloom::bank::{FilterBank, columns};
-use lanebloom::codec::SnapshotHeader;
+use lanebloom::codec::{self, SnapshotHeader};
 use lanebloom::hash::AnyHasher;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -36,7 +36,7 @@ impl BankFile {
     /// Reads the bank that this header begins, and the names up to the end.
     pub(crate) fn read(header: SnapshotHeader, mut reader: impl Read) -> Result<Self> {
         let hasher = header.any_hasher().context("the bank has no hasher")?;
-        let bank = FilterBank::read_from_with(&mut reader, usize::MAX, hasher)?;
+        let bank = codec::read_from::<FilterBank<_>>(&mut reader, usize::MAX, hasher)?;
         let mut rest = Vec::new();
         reader.read_to_end(&mut rest).context("cannot read it")?;
         let names: Vec<String> = match &rest[..] {

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use lanebloom::codec::{Kind, SnapshotHeader};
 use lanebloom::hash::FilterHasher;
-use lanebloom::{ConcurrentBloom, Hashed, InsertError, Murmur3, ScalableBloom, scalable};
+use lanebloom::{ConcurrentBloom, Hashed, InsertError, Membership, Murmur3, ScalableBloom, scalable};
 use std::error::Error;
 use std::fmt;
 use std::fs::File;

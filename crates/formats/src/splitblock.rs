@@ -73,11 +73,11 @@ use crate::logarithm::pow;
 use alloc::format;
 use core::borrow::Borrow;
 use core::fmt;
-use lanebloom::internal::traits::Union;
+use lanebloom::internal::traits::{Engine, Union};
 use lanebloom::internal::{fold_for_rate, into_ok};
 use lanebloom::{
-    Answers, BuildError, Exclusive, Filter, Funnel, Hashed, IncompatibleError, InsertError, Key, Membership, Pair,
-    Statistics,
+    Answers, BuildError, Exclusive, Filter, Funnel, Hashed, IncompatibleError, InsertError, Key, KeyHasher, Membership,
+    Pair, Statistics,
 };
 
 /// XXH64 with seed 0 of a key's bytes: the hash that all of these filters use.
@@ -439,7 +439,7 @@ impl<C: Content> SplitBlockFilter<C> {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.0.hash_batch(keys, out);
+        self.0.hasher().hash_batch(keys, out);
     }
 }
 
@@ -501,7 +501,7 @@ impl<C: Content> SplitBlockFilter<C> {
     /// The false-positive rate to expect once `keys` distinct keys are in.
     #[must_use]
     pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.0.false_positive_rate_at(keys)
+        self.0.engine().false_positive_rate_at(keys)
     }
 
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
@@ -724,6 +724,10 @@ impl Membership for SplitBlockBloom {
 
     fn false_positive_rate(&self) -> f64 {
         self.0.false_positive_rate()
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.0.engine().false_positive_rate_at(keys)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -4,7 +4,9 @@
 use crate::filter::CHUNK;
 use crate::filter::{GuardFilter, admit_all};
 use lanebloom::internal::OnceBox;
-use lanebloom::{Answers, Bitmap, BuildError, ConcurrentBloom, Funnel, Hashed, SipHash13, StaticFilter, Statistics};
+use lanebloom::{
+    Answers, Bitmap, BuildError, ConcurrentBloom, Funnel, Hashed, KeyHasher, SipHash13, StaticFilter, Statistics,
+};
 #[cfg(lanebloom_loom)]
 use loom::sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -146,7 +148,7 @@ impl GuardFilter for Layered {
         let (mut hashes, mut added) = ([0; CHUNK], [0; CHUNK / 64]);
         for (keys, out) in keys.chunks(CHUNK).zip(out.0.chunks_mut(CHUNK / 64)) {
             let (hashes, added) = (&mut hashes[..keys.len()], &mut added[..out.len()]);
-            self.added.hash_batch(keys, hashes);
+            self.added.hasher().hash_batch(keys, hashes);
             base.contains_batch(Hashed::slice(hashes), Bitmap(out));
             self.added.contains_batch(Hashed::slice(hashes), Bitmap(added));
             out.iter_mut().zip(added).for_each(|(out, added)| *out |= *added);
@@ -167,7 +169,7 @@ impl GuardFilter for Layered {
         let mut has_room = true;
         for keys in keys.chunks(CHUNK) {
             let hashes = &mut hashes[..keys.len()];
-            self.added.hash_batch(keys, hashes);
+            self.added.hasher().hash_batch(keys, hashes);
             has_room &= self.collect(hashes).unwrap_or_else(|| {
                 self.added.insert_batch(Hashed::slice(hashes));
                 true

@@ -5,7 +5,7 @@ use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::bloom::Bloom;
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
-use lanebloom::{AnyFilter, BloomView, BuildError, IncompatibleError, Pair, SipHash13, Statistics};
+use lanebloom::{AnyFilter, BloomView, BuildError, IncompatibleError, Membership, Pair, SipHash13, Statistics};
 use lanebloom_formats::{GuavaBloom, JavaBloom, JavaFormat, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

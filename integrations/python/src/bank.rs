@@ -9,7 +9,7 @@ use crate::numpy;
 use crate::source::{hash, hashes};
 use crate::task::in_threads;
 use lanebloom::bank::{BankError, columns};
-use lanebloom::codec::{Kind, replace_file};
+use lanebloom::codec::{self, Kind, replace_file};
 use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, ConcurrentBloom, Hashed};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -188,7 +188,7 @@ impl FilterBank {
             )));
         }
         let hasher = hasher_of(&header, secret.map(|key| key.0))?;
-        let bank = Bank::read_from_with(&mut reader, max_bytes, hasher).map_err(unreadable)?;
+        let bank = codec::read_from::<Bank>(&mut reader, max_bytes, hasher).map_err(unreadable)?;
         let (mut names, limit) = (Vec::new(), max_bytes as u64);
         reader.take(limit.saturating_add(1)).read_to_end(&mut names)?;
         if names.len() as u64 > limit {

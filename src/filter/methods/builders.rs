@@ -114,7 +114,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// ```
     /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
     /// let filter = builder.false_positive_rate(1e-6).build()?;
-    /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
+    /// assert!(filter.false_positive_rate() <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias = "fpp")]

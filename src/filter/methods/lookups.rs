@@ -126,7 +126,8 @@ impl<E: Engine, S> Filter<E, S> {
 
 /// Hashes.
 impl<E: Engine, S: KeyHasher> Filter<E, S> {
-    /// The hash by which this filter knows `key`.
+    /// The hash by which this filter knows `key`. For many keys, call
+    /// [`hash_batch`](KeyHasher::hash_batch) of the [`hasher`](Self::hasher).
     ///
     /// ```
     /// use lanebloom::{CuckooFilter, Hashed};
@@ -140,20 +141,6 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[must_use]
     pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
         self.hasher.hash_key(key)
-    }
-
-    /// Writes the hash by which this filter knows each key to the same place of `out`. Panics if
-    /// the lengths differ.
-    ///
-    /// ```
-    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
-    /// let mut hashes = [0; 2];
-    /// filter.hash_batch(&["a", "b"], &mut hashes);
-    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.hasher.hash_batch_by(self.isa, keys, out);
     }
 }
 

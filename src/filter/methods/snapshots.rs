@@ -1,7 +1,7 @@
 //! Snapshots: a filter's content, to be written, and filters read from bytes. `docs/FORMAT.md`
 //! describes the bytes.
 
-use crate::codec::{Snapshot, given, load, murmur3};
+use crate::codec::{Snapshot, load, murmur3};
 use crate::error::SnapshotError;
 use crate::filter::Filter;
 use crate::filter::traits::Encode;
@@ -26,43 +26,6 @@ impl<E: Encode, S: FilterHasher> Filter<E, S> {
     pub fn snapshot(&self) -> Snapshot<'_, Self> {
         Snapshot(self)
     }
-
-    /// [`from_bytes`](Filter::from_bytes) for any hasher: `hasher` must be the one that filled the
-    /// original. Fails as [`from_bytes`](Filter::from_bytes), and if the hasher differs.
-    ///
-    /// ```
-    /// use lanebloom::{CuckooFilter, Murmur3};
-    ///
-    /// let filter = CuckooFilter::from_keys(["a"], 0.01)?;
-    /// let bytes = filter.snapshot().to_vec();
-    /// let read = |hasher| CuckooFilter::from_bytes_with(&bytes, hasher);
-    /// assert!(read(*filter.hasher())?.0.contains("a"));
-    /// assert!(read(Murmur3::with_seed(7)).unwrap_err().is_incompatible());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        load(bytes, given(hasher))
-    }
-
-    /// [`read_from`](Filter::read_from) for any hasher: `hasher` must be the one that filled the
-    /// original. Fails as [`read_from`](Filter::read_from), and if the hasher differs.
-    ///
-    /// ```
-    /// use lanebloom::{CuckooFilter, SipHash13};
-    ///
-    /// let filter = CuckooFilter::from_keys(["a"], 0.01)?;
-    /// let (stream, hasher) = (filter.snapshot().to_vec(), *filter.hasher());
-    /// let same = CuckooFilter::read_from_with(&stream[..], 1 << 20, hasher)?;
-    /// assert!(same.contains("a") && !same.contains("b"));
-    /// let other = SipHash13::random();
-    /// let refused = CuckooFilter::read_from_with(&stream[..], 1 << 20, other);
-    /// assert!(refused.unwrap_err().is_incompatible());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "std")]
-    pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-        crate::codec::load_from(reader, max_bytes, given(hasher))
-    }
 }
 
 /// Snapshots whose hasher is [`Murmur3`](crate::Murmur3).
@@ -71,9 +34,9 @@ impl<E: Encode> Filter<E> {
     ///
     /// Fails if the bytes end before the snapshot does, are corrupt, are not a snapshot of this
     /// type or of this version of the format, the hasher is not [`Murmur3`](crate::Murmur3)
-    /// ([`from_bytes_with`](Self::from_bytes_with) reads others), or the allocation fails. Nothing
-    /// is allocated unless all bytes are there. (A [`WindowedBloom`](crate::WindowedBloom) may need
-    /// [a clock](crate::windowed#snapshots).)
+    /// ([`codec::from_bytes`](crate::codec::from_bytes) reads others), or the allocation fails.
+    /// Nothing is allocated unless all bytes are there. (A [`WindowedBloom`](crate::WindowedBloom)
+    /// may need [a clock](crate::windowed#snapshots).)
     ///
     /// ```
     /// use lanebloom::CuckooFilter;

@@ -45,6 +45,7 @@ impl<E: Engine, S> Filter<E, S> {
     }
 
     /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
+    /// [`Membership`](crate::Membership::false_positive_rate_at) has that of other numbers of keys.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
@@ -54,19 +55,6 @@ impl<E: Engine, S> Filter<E, S> {
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         self.engine.false_positive_rate_at(self.expected_keys())
-    }
-
-    /// The false-positive rate to expect once `keys` distinct keys are in. For a filter
-    /// with slots, it is at most the rate of a full filter.
-    ///
-    /// ```
-    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
-    /// assert!((0.0049..0.0051).contains(&filter.false_positive_rate_at(50_000)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.engine.false_positive_rate_at(keys)
     }
 
     /// Fill, number of keys, false-positive rate and size now, from one pass over the content.

@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use crate::ConcurrentBloom;
     use crate::filter::parts::lines::{Bloom, empty};
-    use crate::filter::types::bloom::BloomBits;
+    use crate::filter::types::bloom::{self, BloomBits};
     use crate::geometry::layout::{Shape, WORDS_PER_KEY};
     use crate::hash::Murmur3;
     use crate::hash::bytes::mix;
@@ -317,7 +317,9 @@ mod tests {
                 let count = changed.iter().filter(|changed| **changed).count();
                 let single: Vec<bool> = new.iter().map(|&hash| by_one.insert(&Hashed(hash))).collect();
                 assert_eq!(single, changed);
-                let looped = in_loop.inlined(|f| new.iter().map(|&hash| f.insert(&Hashed(hash))).collect::<Vec<_>>());
+                let looped = bloom::inlined(&in_loop, |f| {
+                    new.iter().map(|&hash| f.insert(&Hashed(hash))).collect::<Vec<_>>()
+                });
                 assert_eq!(looped, changed, "{isa}, {words} words");
                 assert_eq!(batch.insert_batch(Hashed::slice(&new)), count);
                 let mut flags = vec![false; len];
@@ -332,8 +334,9 @@ mod tests {
                 in_one += asked.iter().map(|&hash| halves(hash)).filter(|[a, b]| a != b).count();
                 let single: Vec<bool> = asked.iter().map(|&hash| by_one.contains(&Hashed(hash))).collect();
                 assert_eq!(single, expected);
-                let looped =
-                    in_loop.inlined(|f| asked.iter().map(|&hash| f.contains(&Hashed(hash))).collect::<Vec<_>>());
+                let looped = bloom::inlined(&in_loop, |f| {
+                    asked.iter().map(|&hash| f.contains(&Hashed(hash))).collect::<Vec<_>>()
+                });
                 assert_eq!(looped, expected, "{isa}, {words} words");
                 let (mut flags, mut bitmap) = (vec![false; len], vec![u64::MAX; len.div_ceil(64)]);
                 batch.contains_batch(Hashed::slice(&asked), &mut flags);

@@ -7,7 +7,8 @@ mod inlined;
 #[cfg(feature = "rayon")]
 mod parallel;
 
-pub use self::inlined::Inlined;
+pub use self::delta::apply_deltas;
+pub use self::inlined::{Inlined, inlined};
 #[cfg(feature = "rayon")]
 pub use self::parallel::Parallel;
 use crate::answers::{Answers, answered_into};

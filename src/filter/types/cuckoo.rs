@@ -133,7 +133,7 @@ impl<S> Builder<S> {
     /// let builder = lanebloom::CuckooFilter::builder().expected_keys(1_000_000);
     /// let filter = builder.fingerprint_bits(10).build()?;
     /// assert!(filter.statistics().bits_per_key < 10.83);
-    /// assert!((0.0115..0.012).contains(&filter.false_positive_rate_at(1_000_000)));
+    /// assert!((0.0115..0.012).contains(&filter.false_positive_rate()));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn fingerprint_bits(mut self, bits: usize) -> Self {

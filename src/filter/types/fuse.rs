@@ -108,7 +108,7 @@ pub use table::Fuse;
 pub use table::{FuseBytes, OwnCells, SnapshotCells};
 pub use view::{StaticBytes, StaticView};
 
-use crate::codec::{Snapshot, given, load, murmur3};
+use crate::codec::{Snapshot, load, murmur3};
 use crate::error::{BuildError, SnapshotError};
 use crate::filter::Frozen;
 use crate::geometry::fuse::{CELLS_PER_KEY, FINGERPRINT_BITS};
@@ -160,43 +160,6 @@ impl<S: FilterHasher> StaticFilter<S> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_, Self> {
         Snapshot(self)
-    }
-
-    /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that filled the
-    /// original. Fails as `from_bytes`, and if the hasher differs.
-    ///
-    /// ```
-    /// use lanebloom::{Murmur3, StaticFilter};
-    ///
-    /// let filter = StaticFilter::from_keys(["a"], 1e-4)?;
-    /// let bytes = filter.snapshot().to_vec();
-    /// let read = |hasher| StaticFilter::from_bytes_with(&bytes, hasher);
-    /// assert!(read(*filter.hasher())?.0.contains("a"));
-    /// assert!(read(Murmur3::with_seed(7)).unwrap_err().is_incompatible());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        load(bytes, given(hasher))
-    }
-
-    /// [`read_from`](Self::read_from) for any hasher: `hasher` must be the one that filled the
-    /// original. Fails as `read_from`, and if the hasher differs.
-    ///
-    /// ```
-    /// use lanebloom::{SipHash13, StaticFilter};
-    ///
-    /// let filter = StaticFilter::from_keys(["a"], 1e-4)?;
-    /// let (stream, hasher) = (filter.snapshot().to_vec(), *filter.hasher());
-    /// let same = StaticFilter::read_from_with(&stream[..], 1 << 20, hasher)?;
-    /// assert!(same.contains("a"));
-    /// let other = SipHash13::random();
-    /// let refused = StaticFilter::read_from_with(&stream[..], 1 << 20, other);
-    /// assert!(refused.unwrap_err().is_incompatible());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "std")]
-    pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-        crate::codec::load_from(reader, max_bytes, given(hasher))
     }
 }
 

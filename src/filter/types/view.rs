@@ -1,7 +1,10 @@
 //! [`BloomView`]: a snapshot's bytes, borrowed or mapped from a file, and lookups in them, in
 //! place. A view copies nothing and inserts nothing.
 
-use crate::codec::{BlocksHeader, Decoded, Hashing, Kind, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, viewed};
+use crate::codec::{
+    BlocksHeader, Decoded, Hashing, Kind, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, Viewed, borrow, from_bytes,
+    murmur3,
+};
 use crate::error::{BuildError, SnapshotError};
 use crate::filter::Frozen;
 use crate::filter::parts::lines::{Bloom, LineWords};
@@ -23,8 +26,8 @@ use core::num::NonZeroUsize;
 /// clone of a view reads the same bytes.
 ///
 /// Opening checks the header, with its checksum, and that all bytes are there. Only
-/// [`verify`](Self::verify) computes the checksum of the whole, since it reads all of it: a view of
-/// corrupt bytes gives wrong results, but safely.
+/// [`codec::verify`](crate::codec::verify) computes the checksum of the whole, since it reads all
+/// of it: a view of corrupt bytes gives wrong results, but safely.
 ///
 /// The bytes may begin anywhere. Their order is that of the [format](crate::codec#the-format) on
 /// every machine. Lookups are as fast as in a filter if the blocks [begin with a line of the
@@ -81,15 +84,70 @@ pub struct BloomBytes<'a> {
     blocks: NonZeroUsize,
 }
 
-viewed! {
-    BloomView = "lanebloom::BloomView",
-    finds: "view.contains(\"a\")",
-    bytes: ["let bytes = lanebloom::ConcurrentBloom::from_keys([\"a\"], 0.01)?.snapshot().to_vec();"],
-    bytes_with: [
-        "let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build()?;",
-        "filter.insert(\"a\");",
-        "let bytes = filter.snapshot().to_vec();"
-    ]
+/// Opening a view.
+impl<'a> BloomView<'a> {
+    /// A view of the snapshot with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes end before the snapshot does, if the header is corrupt, if they are not a
+    /// snapshot of this type in this version of the format, or if the hasher is not
+    /// [`Murmur3`]: [`codec::view`](crate::codec::view()) takes any.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{BloomView, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::from_keys(["a"], 0.01)?;
+    /// let bytes = [filter.snapshot().to_vec(), b"more".to_vec()].concat();
+    /// let (view, rest) = BloomView::from_bytes(&bytes)?;
+    /// assert!(view.contains("a") && rest == b"more");
+    /// assert!(BloomView::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
+        borrow(bytes, murmur3)
+    }
+}
+
+/// Mapped files.
+#[cfg(feature = "mmap")]
+impl BloomView<'static> {
+    /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
+    /// `mmap`). [`codec::map`](crate::codec::map) says how, and what it costs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be mapped (the system's error is the
+    /// [source](std::error::Error::source)), if it has bytes after the snapshot, and as
+    /// [`from_bytes`](Self::from_bytes).
+    ///
+    /// # Safety
+    ///
+    /// No process may write to the file or make it shorter while the view lives: see
+    /// [`codec::map`](crate::codec::map#safety).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{BloomView, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::from_keys(["a"], 0.01)?;
+    /// let file = tempfile::NamedTempFile::new()?;
+    /// filter.snapshot().save(&file)?;
+    /// let file = std::fs::File::open(&file)?;
+    /// // SAFETY: no other process knows of the file.
+    /// let view = unsafe { BloomView::map(&file)? };
+    /// assert!(view.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub unsafe fn map(file: &std::fs::File) -> Result<Self, SnapshotError> {
+        // SAFETY: the caller's promise.
+        unsafe { crate::codec::mapped(file, murmur3) }
+    }
 }
 
 impl<'a, S> Viewed<'a> for BloomView<'a, S> {
@@ -121,6 +179,25 @@ impl<'a, S> Viewed<'a> for BloomView<'a, S> {
 
 /// The snapshot.
 impl<S> BloomView<'_, S> {
+    /// The bytes of the snapshot. [`codec::verify`](crate::codec::verify) computes their checksum.
+    ///
+    /// ```
+    /// use lanebloom::{BloomView, ConcurrentBloom, codec};
+    ///
+    /// let bytes = ConcurrentBloom::from_keys(["a"], 0.01)?.snapshot().to_vec();
+    /// assert_eq!(BloomView::from_bytes(&bytes)?.0.bytes(), bytes);
+    ///
+    /// let mut corrupt = bytes.clone();
+    /// corrupt[200] ^= 1;
+    /// let (view, _) = BloomView::from_bytes(&corrupt)?;
+    /// assert!(codec::verify(view.bytes()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        Viewed::snapshot(self).bytes()
+    }
+
     /// Where the bits of a key lie.
     ///
     /// ```
@@ -136,8 +213,8 @@ impl<S> BloomView<'_, S> {
     }
 
     /// A filter with the same keys that accepts inserts:
-    /// [`from_bytes_with`](ConcurrentBloom::from_bytes_with) of the view's bytes. Fails if the
-    /// bytes are corrupt, or the allocation fails.
+    /// [`codec::from_bytes`](crate::codec::from_bytes) of the view's bytes. Fails if the bytes are
+    /// corrupt, or the allocation fails.
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
@@ -152,7 +229,7 @@ impl<S> BloomView<'_, S> {
     where
         S: FilterHasher + Clone,
     {
-        ConcurrentBloom::from_bytes_with(self.bytes(), self.0.hasher.clone()).map(|(filter, _)| filter)
+        from_bytes(self.bytes(), self.0.hasher.clone()).map(|(filter, _)| filter)
     }
 
     /// Whether the blocks begin with a line of the cache, so that a key touches one line. In a

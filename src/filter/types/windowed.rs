@@ -84,7 +84,7 @@
 //! |---|---|---|
 //! | the monotonic clock | any | go on from where they were: the clock cannot tell how much time has passed since |
 //! | [`time_of_day`](Builder::time_of_day) | any but with a clock | include the time since: the filter goes on by the time of day |
-//! | [`clock`](Builder::clock), or `time_of_day` | [`from_bytes_with_clock`](WindowedBloom::from_bytes_with_clock), [`read_from_with_clock`](WindowedBloom::read_from_with_clock) | include the time since, by the clock that is given: it must be the one that the filter had |
+//! | [`clock`](Builder::clock), or `time_of_day` | [`from_bytes`], [`read_from`] of this module | include the time since, by the clock that is given: it must be the one that the filter had |
 //! | [`clock`](Builder::clock) | any other | the snapshot is refused |
 //!
 //! A snapshot has the visible generations. Reading one allocates all of them and the spare one,
@@ -158,6 +158,7 @@ mod settings;
 mod snapshot;
 
 pub use generations::Windowed;
+pub use snapshot::{from_bytes, read_from};
 
 use crate::answers::Answers;
 use crate::error::{BuildError, IncompatibleError};
@@ -457,7 +458,7 @@ impl<S> Builder<S> {
     /// crate `lanebloom-redis` needs that. A snapshot that is read later knows how much later.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
+    /// use lanebloom::{WindowedBloom, windowed};
     /// use std::time::{Duration, SystemTime};
     ///
     /// let hour = Duration::from_secs(3600);
@@ -467,7 +468,7 @@ impl<S> Builder<S> {
     /// let (bytes, hasher) = (recent.snapshot().to_vec(), *recent.hasher());
     /// assert!(WindowedBloom::from_bytes(&bytes)?.0.contains("a"));
     /// let later = move || SystemTime::UNIX_EPOCH.elapsed().unwrap() + 2 * hour;
-    /// let (late, _) = WindowedBloom::from_bytes_with_clock(&bytes, hasher, later)?;
+    /// let (late, _) = windowed::from_bytes(&bytes, hasher, later)?;
     /// assert!(!late.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

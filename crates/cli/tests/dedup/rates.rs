@@ -1,7 +1,7 @@
 //! The rate of wrongly dropped lines, and sizes beyond any buffer.
 
 use super::*;
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, Membership};
 
 /// The number before " of them expected to be wrongly dropped".
 fn expected_mistakes(errors: &str) -> f64 {

@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::cache::entries::{Key, Value};
 use crate::error::BoxError;
 use crate::filter::GuardFilter;
-use lanebloom::codec::{remove_file, replace_file};
+use lanebloom::codec::{self, remove_file, replace_file};
 use lanebloom::internal::traits::Encode;
 use lanebloom::{Filter, KeyHasher, SipHash13};
 use std::any::type_name;
@@ -161,7 +161,7 @@ where
         }
         // A damaged length must not cause a larger allocation than the file can fill.
         let limit = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(2);
-        let filter: Filter<E, SipHash13> = Filter::read_from_with(file, limit, header.secret).map_err(invalid)?;
+        let filter: Filter<E, SipHash13> = codec::read_from(file, limit, header.secret).map_err(invalid)?;
         let (in_filter, capacity) = (filter.statistics().len, filter.expected_keys());
         let rebuild = self.0.guard.rebuild(filter).map_err(io::Error::other)?;
         // Partner: the fences of `CacheGuard::insert` and of the rebuild's beginning. A key that

@@ -13,7 +13,7 @@ use crate::task::{BULK, hash_object, pool};
 use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{
-    AnyFilter, BloomView, BuildError, ConcurrentBloom, CuckooFilter, Hashed, ScalableBloom, WindowedBloom,
+    AnyFilter, BloomView, BuildError, ConcurrentBloom, CuckooFilter, Hashed, ScalableBloom, WindowedBloom, codec,
 };
 use lanebloom_formats::internal::ColumnType;
 use lanebloom_formats::spark::Version;
@@ -71,7 +71,7 @@ impl BloomFilter {
         let file = open_regular(&path.0)?;
         let hasher = hasher_of(&peek(&file)?.0, secret.map(|key| key.0))?;
         // SAFETY: the caller's promise, as documented.
-        let view = unsafe { BloomView::map_with(&file, hasher) };
+        let view = unsafe { codec::map::<BloomView<_>>(&file, hasher) };
         Filter::new(Any::View(view.map_err(unreadable)?), key).into_object(py)
     }
 

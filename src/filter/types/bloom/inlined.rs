@@ -1,4 +1,4 @@
-//! A loop over single calls, compiled for the CPU: [`ConcurrentBloom::inlined`].
+//! A loop over single calls, compiled for the CPU: [`inlined`].
 
 use crate::filter::parts::several::Both;
 use crate::filter::types::bloom::ConcurrentBloom;
@@ -7,12 +7,14 @@ use crate::key::Key;
 use crate::words::bits;
 
 /// The single calls of a filter within a function that is compiled for this CPU:
-/// [`ConcurrentBloom::inlined`] gives it to a closure.
+/// [`inlined`] gives it to a closure.
 ///
 /// ```
-/// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// use lanebloom::{ConcurrentBloom, bloom};
+///
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// let ids = || (0..100u64).chain(0..50);
-/// let new = filter.inlined(|filter| ids().filter(|id| filter.insert(id)).count());
+/// let new = bloom::inlined(&filter, |f| ids().filter(|id| f.insert(id)).count());
 /// assert_eq!(new, 100);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -22,32 +24,32 @@ pub struct Inlined<'a, S> {
     calls: Calls,
 }
 
-impl<S> ConcurrentBloom<S> {
-    /// Runs a closure with the filter's single calls, in a function that is compiled for this CPU's
-    /// vectors. There they are inlined without a branch: in a loop, lookups take [0.5 to 0.98 times
-    /// as long](crate::docs::cost#a-loop-over-single-calls). The answers are those of the filter's
-    /// own methods. Where a loop has its keys or hashes in a slice, a batch is faster yet.
-    ///
-    /// The closure should be small, a loop and little else: the compiler makes a copy of it for
-    /// each shape of a filter. Functions that are not inlined are compiled as always. (In a program
-    /// that is compiled for its CPU, by `-C target-cpu`, the filter's methods are as fast.)
-    ///
-    /// ```
-    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert_all(0..100u64);
-    /// let ids = [7u64, 1234, 99, 100];
-    /// let known = filter.inlined(|filter| ids.map(|id| filter.contains(&id)));
-    /// assert_eq!(known, [true, false, true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn inlined<R>(&self, work: impl FnOnce(&Inlined<'_, S>) -> R) -> R {
-        let words = &self.engine.words;
-        let work = |calls| work(&Inlined { filter: self, calls });
-        match words.lines_per_key {
-            1 => words.kernels.inlined::<One, _>(work),
-            _ => words.kernels.inlined::<Both, _>(work),
-        }
+/// Runs a closure with the filter's single calls, in a function that is compiled for this CPU's
+/// vectors. There they are inlined without a branch: in a loop, lookups take [0.5 to 0.98 times as
+/// long](crate::docs::cost#a-loop-over-single-calls). The answers are those of the filter's own
+/// methods. Where a loop has its keys or hashes in a slice, a batch is faster yet.
+///
+/// The closure should be small, a loop and little else: the compiler makes a copy of it for each
+/// shape of a filter. Functions that are not inlined are compiled as always. (In a program that is
+/// compiled for its CPU, by `-C target-cpu`, the filter's methods are as fast.)
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, bloom};
+///
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// filter.insert_all(0..100u64);
+/// let ids = [7u64, 1234, 99, 100];
+/// let known = bloom::inlined(&filter, |f| ids.map(|id| f.contains(&id)));
+/// assert_eq!(known, [true, false, true, false]);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[inline]
+pub fn inlined<S, R>(filter: &ConcurrentBloom<S>, work: impl FnOnce(&Inlined<'_, S>) -> R) -> R {
+    let words = &filter.engine.words;
+    let work = |calls| work(&Inlined { filter, calls });
+    match words.lines_per_key {
+        1 => words.kernels.inlined::<One, _>(work),
+        _ => words.kernels.inlined::<Both, _>(work),
     }
 }
 
@@ -55,9 +57,11 @@ impl<S> Inlined<'_, S> {
     /// The same as [`ConcurrentBloom::contains`].
     ///
     /// ```
-    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// use lanebloom::{ConcurrentBloom, bloom::inlined};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
-    /// assert!(filter.inlined(|filter| filter.contains("a") && !filter.contains("b")));
+    /// assert!(inlined(&filter, |f| f.contains("a") && !f.contains("b")));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[inline(always)]
@@ -73,8 +77,10 @@ impl<S> Inlined<'_, S> {
     /// The same as [`ConcurrentBloom::insert`].
     ///
     /// ```
-    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.inlined(|filter| filter.insert("a") && !filter.insert("a")));
+    /// use lanebloom::{ConcurrentBloom, bloom::inlined};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// assert!(inlined(&filter, |f| f.insert("a") && !f.insert("a")));
     /// assert!(filter.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

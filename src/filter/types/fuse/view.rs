@@ -2,7 +2,8 @@
 //! them, in place.
 
 use super::table::{Fuse, SnapshotCells};
-use crate::codec::{Decoded, Hashing, Kind, OwnHeader, SnapshotBytes, Viewed, viewed};
+use crate::codec::{Decoded, Hashing, Kind, OwnHeader, SnapshotBytes, Viewed, borrow, murmur3};
+use crate::error::SnapshotError;
 use crate::filter::Frozen;
 use crate::hash::Murmur3;
 
@@ -13,8 +14,8 @@ use crate::hash::Murmur3;
 /// fast. A clone of a view reads the same bytes.
 ///
 /// Opening checks the header, with its checksum, the seeds, and that all bytes are there. Only
-/// [`verify`](Self::verify) computes the checksum of the whole, since it reads all of it: a view of
-/// corrupt bytes gives wrong results, but safely.
+/// [`codec::verify`](crate::codec::verify) computes the checksum of the whole, since it reads all
+/// of it: a view of corrupt bytes gives wrong results, but safely.
 ///
 /// ```
 /// use lanebloom::{StaticFilter, StaticView};
@@ -29,14 +30,92 @@ pub type StaticView<'a, S = Murmur3> = Frozen<StaticBytes<'a>, S>;
 /// The engine of [`StaticView`]: the bytes of a snapshot.
 pub type StaticBytes<'a> = Fuse<SnapshotCells<'a>>;
 
-viewed! {
-    StaticView = "lanebloom::StaticView",
-    finds: "view.contains(\"a\")",
-    bytes: ["let bytes = lanebloom::StaticFilter::from_keys([\"a\"], 1e-4)?.snapshot().to_vec();"],
-    bytes_with: [
-        "let filter = lanebloom::StaticFilter::builder().hasher(hasher).build_from_keys([\"a\"])?;",
-        "let bytes = filter.snapshot().to_vec();"
-    ]
+/// Opening a view.
+impl<'a> StaticView<'a> {
+    /// A view of the snapshot with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes end before the snapshot does, if the header is corrupt, if they are not a
+    /// snapshot of this type in this version of the format, or if the hasher is not
+    /// [`Murmur3`]: [`codec::view`](crate::codec::view()) takes any.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{StaticFilter, StaticView};
+    ///
+    /// let filter = StaticFilter::from_keys(["a"], 1e-4)?;
+    /// let bytes = [filter.snapshot().to_vec(), b"more".to_vec()].concat();
+    /// let (view, rest) = StaticView::from_bytes(&bytes)?;
+    /// assert!(view.contains("a") && rest == b"more");
+    /// assert!(StaticView::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
+        borrow(bytes, murmur3)
+    }
+}
+
+/// Mapped files.
+#[cfg(feature = "mmap")]
+impl StaticView<'static> {
+    /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
+    /// `mmap`). [`codec::map`](crate::codec::map) says how, and what it costs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be mapped (the system's error is the
+    /// [source](std::error::Error::source)), if it has bytes after the snapshot, and as
+    /// [`from_bytes`](Self::from_bytes).
+    ///
+    /// # Safety
+    ///
+    /// No process may write to the file or make it shorter while the view lives: see
+    /// [`codec::map`](crate::codec::map#safety).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{StaticFilter, StaticView};
+    ///
+    /// let filter = StaticFilter::from_keys(["a"], 1e-4)?;
+    /// let file = tempfile::NamedTempFile::new()?;
+    /// filter.snapshot().save(&file)?;
+    /// let file = std::fs::File::open(&file)?;
+    /// // SAFETY: no other process knows of the file.
+    /// let view = unsafe { StaticView::map(&file)? };
+    /// assert!(view.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub unsafe fn map(file: &std::fs::File) -> Result<Self, SnapshotError> {
+        // SAFETY: the caller's promise.
+        unsafe { crate::codec::mapped(file, murmur3) }
+    }
+}
+
+/// The snapshot. [`StaticFilter::from_bytes`](crate::StaticFilter::from_bytes) reads its bytes.
+impl<S> StaticView<'_, S> {
+    /// The bytes of the snapshot. [`codec::verify`](crate::codec::verify) computes their checksum.
+    ///
+    /// ```
+    /// use lanebloom::{StaticFilter, StaticView, codec};
+    ///
+    /// let bytes = StaticFilter::from_keys(["a"], 1e-4)?.snapshot().to_vec();
+    /// assert_eq!(StaticView::from_bytes(&bytes)?.0.bytes(), bytes);
+    ///
+    /// let mut corrupt = bytes.clone();
+    /// corrupt[200] ^= 1;
+    /// let (view, _) = StaticView::from_bytes(&corrupt)?;
+    /// assert!(codec::verify(view.bytes()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        Viewed::snapshot(self).bytes()
+    }
 }
 
 impl<'a, S> Viewed<'a> for StaticView<'a, S> {

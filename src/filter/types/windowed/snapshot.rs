@@ -1,12 +1,13 @@
 //! Snapshots of a window: its settings, the clock's time, the generations' expiry times, and their
 //! own snapshots. `docs/FORMAT.md` describes the bytes.
 
+use super::WindowedBloom;
 use super::clock::Clock;
 use super::generations::Windowed;
 use super::list::{Generation, List};
 use super::settings::{self, MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 use crate::codec::{
-    self, AskHasher, Hashing, Input, Kind, Out, OwnHeader, admit, from_slice, given, in_range, read_header, read_words,
+    self, AskHasher, Hashing, Input, Kind, Out, OwnHeader, admit, given, in_range, read_header, read_words,
     snapshot_bytes, with_hasher, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
@@ -31,68 +32,69 @@ const MONOTONIC: u8 = 1;
 const TIME_OF_DAY: u8 = 2;
 const SUPPLIED: u8 = 3;
 
-/// Snapshots with a clock. [The module](super#snapshots) says which snapshots need one.
-// Not by the alias, whose impls rustdoc shows first.
-impl<S: FilterHasher> Filter<Windowed, S> {
-    /// [`from_bytes_with`](Filter::from_bytes_with) and a clock: `now` must go on from where the
-    /// filter's clock was. If that was the monotonic clock, `now` may begin at any time. If the
-    /// filter does not rotate by age, `now` is not called. Fails as
-    /// [`from_bytes_with`](Filter::from_bytes_with).
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    /// use std::time::Duration;
-    ///
-    /// let at = |seconds| move || Duration::from_secs(seconds);
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
-    /// let recent = builder.window(Duration::from_secs(60)).clock(at(100)).build()?;
-    /// recent.insert("a");
-    /// let (bytes, hasher) = (recent.snapshot().to_vec(), *recent.hasher());
-    /// let read = |now| WindowedBloom::from_bytes_with_clock(&bytes, hasher, at(now));
-    /// assert!(read(110)?.0.contains("a") && !read(200)?.0.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes_with_clock(
-        bytes: &[u8],
-        hasher: S,
-        now: impl Fn() -> Duration + Send + Sync + 'static,
-    ) -> Result<(Self, &[u8]), SnapshotError> {
-        let clock = Clock::Supplied(Arc::new(now));
-        from_slice(bytes, |input| Self::decode_by(clock, input, usize::MAX, hasher)).map_err(SnapshotError)
-    }
+/// [`codec::from_bytes`](crate::codec::from_bytes) of a window, with a clock.
+///
+/// `now` must go on from where the filter's clock was. If that was the monotonic clock, `now` may
+/// begin at any time. If the filter does not rotate by age, `now` is not called. [The
+/// module](super#snapshots) says which snapshots need a clock. Fails as `codec::from_bytes`.
+///
+/// ```
+/// use lanebloom::{WindowedBloom, windowed};
+/// use std::time::Duration;
+///
+/// let at = |seconds| move || Duration::from_secs(seconds);
+/// let builder = WindowedBloom::builder().expected_keys(1000);
+/// let recent = builder.window(Duration::from_secs(60)).clock(at(100)).build()?;
+/// recent.insert("a");
+/// let (bytes, hasher) = (recent.snapshot().to_vec(), *recent.hasher());
+/// let read = |now| windowed::from_bytes(&bytes, hasher, at(now));
+/// assert!(read(110)?.0.contains("a") && !read(200)?.0.contains("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn from_bytes<S: FilterHasher>(
+    bytes: &[u8],
+    hasher: S,
+    now: impl Fn() -> Duration + Send + Sync + 'static,
+) -> Result<(WindowedBloom<S>, &[u8]), SnapshotError> {
+    let clock = Clock::Supplied(Arc::new(now));
+    codec::from_slice(bytes, |input| decode_by(clock, input, usize::MAX, hasher)).map_err(SnapshotError)
+}
 
-    /// [`read_from_with`](Filter::read_from_with) and a clock, as
-    /// [`from_bytes_with_clock`](Self::from_bytes_with_clock). Fails as
-    /// [`read_from_with`](Filter::read_from_with).
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    /// use std::time::Duration;
-    ///
-    /// let clock = || Duration::from_secs(100);
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
-    /// let recent = builder.window(Duration::from_secs(9)).clock(clock).build()?;
-    /// recent.insert("a");
-    /// let (bytes, hasher) = (recent.snapshot().to_vec(), *recent.hasher());
-    /// let read = WindowedBloom::read_from_with_clock;
-    /// assert!(read(&bytes[..], 1 << 20, hasher, clock)?.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn read_from_with_clock(
-        reader: impl Read,
-        max_bytes: usize,
-        hasher: S,
-        now: impl Fn() -> Duration + Send + Sync + 'static,
-    ) -> Result<Self, SnapshotError> {
-        let clock = Clock::Supplied(Arc::new(now));
-        codec::from_reader(reader, |input| Self::decode_by(clock, input, max_bytes, hasher)).map_err(SnapshotError)
-    }
+/// [`codec::read_from`](crate::codec::read_from) of a window, with a clock, as [`from_bytes`].
+/// Fails as `codec::read_from`.
+///
+/// ```
+/// use lanebloom::{WindowedBloom, windowed};
+/// use std::time::Duration;
+///
+/// let clock = || Duration::from_secs(100);
+/// let builder = WindowedBloom::builder().expected_keys(1000);
+/// let recent = builder.window(Duration::from_secs(9)).clock(clock).build()?;
+/// recent.insert("a");
+/// let (bytes, hasher) = (recent.snapshot().to_vec(), *recent.hasher());
+/// let same = windowed::read_from(&bytes[..], 1 << 20, hasher, clock)?;
+/// assert!(same.contains("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_from<S: FilterHasher>(
+    reader: impl Read,
+    max_bytes: usize,
+    hasher: S,
+    now: impl Fn() -> Duration + Send + Sync + 'static,
+) -> Result<WindowedBloom<S>, SnapshotError> {
+    let clock = Clock::Supplied(Arc::new(now));
+    codec::from_reader(reader, |input| decode_by(clock, input, max_bytes, hasher)).map_err(SnapshotError)
+}
 
-    fn decode_by(clock: Clock, input: &mut dyn Input, limit: usize, hasher: S) -> Result<Self, SnapshotErrorKind> {
-        let decode = |hasher: AskHasher<'_>| Windowed::decode_by(Some(clock), input, limit, hasher);
-        let (engine, hasher) = with_hasher(given(hasher), decode)?;
-        Ok(Filter::of(engine, hasher))
-    }
+fn decode_by<S: FilterHasher>(
+    clock: Clock,
+    input: &mut dyn Input,
+    limit: usize,
+    hasher: S,
+) -> Result<WindowedBloom<S>, SnapshotErrorKind> {
+    let decode = |hasher: AskHasher<'_>| Windowed::decode_by(Some(clock), input, limit, hasher);
+    let (engine, hasher) = with_hasher(given(hasher), decode)?;
+    Ok(Filter::of(engine, hasher))
 }
 
 /// The generations in a snapshot: all visible ones, or the newest alone.
@@ -228,7 +230,7 @@ impl Windowed {
             (None, SUPPLIED) => {
                 return Err(SnapshotErrorKind::Incompatible(
                     "the window ages by a clock that its builder was given: read it with that one, by \
-                     `from_bytes_with_clock` or `read_from_with_clock`"
+                     `windowed::from_bytes` or `windowed::read_from`"
                         .into(),
                 ));
             }

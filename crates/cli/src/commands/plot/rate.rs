@@ -7,7 +7,7 @@ use crate::table;
 use crate::test_keys::{absent, hashes_at, insert_range};
 use anyhow::{Context, Result, bail};
 use indicatif::{HumanCount, ProgressBar};
-use lanebloom::{Bitmap, ConcurrentBloom, Hashed};
+use lanebloom::{Bitmap, ConcurrentBloom, Hashed, Membership};
 
 /// Numbers of keys at which the rate is measured, up to twice the expected one.
 const STEPS: u64 = 40;

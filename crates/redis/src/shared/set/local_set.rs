@@ -220,6 +220,11 @@ impl<S: KeyHasher> Membership for LocalSet<S> {
         self.false_positive_rate()
     }
 
+    /// The rate of the newest generation.
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.newest().filter.false_positive_rate_at(keys)
+    }
+
     fn memory_bytes(&self) -> usize {
         self.memory_bytes()
     }
