@@ -14,9 +14,9 @@ use super::loads::{and_four, four, sector_at, selected};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern, product, sector};
 use crate::kernel::isa::Vectorized;
-use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
+use crate::kernel::pipeline::{self, Group, Places, Slot, Vectors};
 use crate::kernel::plain;
-use crate::kernel::plan::{AccessPlan, GROUP};
+use crate::kernel::plan::AccessPlan;
 use crate::kernel::single::{Asked, Calls, Probe};
 use crate::words::arrays::as_chunks_mut;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
@@ -120,34 +120,18 @@ pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
-    // SAFETY: `places` writes the products, and sectors of blocks below `count`, which is below
-    // 2^32 (`Isa::for_blocks`). So they are words of `all`.
-    unsafe {
-        pipeline::run::<TURN, _>(
-            &mut { lines },
-            access,
-            hashes,
-            found,
-            |group, at| places::<W>(group, count, at),
-            |_, at| hold::<W, TURN, true, T>(pattern, all, at),
-        );
-    }
+    pipeline::contains::<Avx2, W, TURN, T>(lines, pattern, access, hashes, found);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn insert_hashes<const W: usize, const TURN: usize>(
-    mut lines: Lines<'_, AtomicU64>,
+    lines: Lines<'_, AtomicU64>,
     pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let all = lines.all().as_ptr().cast::<AtomicU64>();
-    // SAFETY: `places` wrote the products, and sectors of the filter.
-    insert_into::<W, TURN, _>(&mut lines, pattern, access, hashes, changed, |at| unsafe {
-        hold::<W, TURN, false, _>(pattern, all, at)
-    });
+    pipeline::insert::<Avx2, W, TURN>(lines, pattern, access, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -158,35 +142,7 @@ pub(super) unsafe fn fill<const W: usize>(
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    if hashes.len() < GROUP {
-        return plain::fill::<W>(region, pattern, access, hashes, changed);
-    }
-    insert_into::<W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0);
-}
-
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-#[inline]
-unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
-    target: &mut T,
-    pattern: &Pattern,
-    access: AccessPlan,
-    hashes: &[u64],
-    changed: &mut [u64],
-    hold: impl Fn(&Places) -> u8,
-) {
-    let count = target.blocks();
-    // SAFETY: `places` writes the sectors and the products; `masks` writes all masks.
-    unsafe {
-        pipeline::insert::<W, TURN, _>(
-            target,
-            access,
-            hashes,
-            changed,
-            |group, at| places::<W>(group, count, at),
-            hold,
-            |products, into| masks::<W, TURN, T>(products, pattern, into),
-        );
-    }
+    pipeline::fill::<Avx2, W>(region, pattern, access, hashes, changed);
 }
 
 /// Calls `work`, compiled for this instruction set.
@@ -234,7 +190,86 @@ pub(super) unsafe fn unpack(bitmap: &[u64], out: &mut [bool]) {
 }
 
 /// A group of keys, each with 64 bits.
-type Vectors = [__m256i; 2];
+type Eight = [__m256i; 2];
+
+/// The operations on a group.
+pub(super) struct Avx2;
+
+// SAFETY: `places` and `masks` write all slots.
+unsafe impl Vectors for Avx2 {
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
+        let hashes = load(hashes);
+        let [mut sectors, mut products] = [[_mm256_setzero_si256(); 2]; 2];
+        for half in 0..2 {
+            let place = multiply(hashes[half], BLOCK_MULTIPLIER);
+            // The number of the sector, and then of its first word.
+            let down = i64::from(32 - (LINE_WORDS / W).ilog2());
+            let sector = _mm256_srlv_epi64(scale(place, count), _mm256_set1_epi64x(down));
+            sectors[half] = _mm256_sllv_epi64(sector, _mm256_set1_epi64x(W.ilog2().into()));
+            let folded = _mm256_xor_si256(place, _mm256_srli_epi64::<{ FOLD as i32 }>(place));
+            products[half] = multiply(folded, MULTIPLIER);
+        }
+        places.sectors.write(store(sectors));
+        places.products.write(store(products));
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
+        pattern: &Pattern,
+        all: *const T,
+        places: &Places,
+    ) -> u8 {
+        // SAFETY: as promised.
+        let (sectors, products) = unsafe { places.written() };
+        let mut answers = 0;
+        if W == 1 && !T::COUNTERS {
+            let products = load(products);
+            for half in 0..2 {
+                // SAFETY: as promised.
+                let words = unsafe { four(all, sectors[4 * half..][..4].try_into().expect("they are four")) };
+                let held = _mm256_cmpeq_epi64(words_lack(words, products[half], pattern), _mm256_setzero_si256());
+                answers |= _mm256_movemask_pd(_mm256_castsi256_pd(held)) << (4 * half);
+            }
+            return answers as u8;
+        }
+        for half in 0..2 {
+            let mut lacks = [_mm256_setzero_si256(); 4];
+            for key in 0..4 {
+                let lanes = lanes(products[4 * half + key], pattern);
+                // SAFETY: as promised.
+                let parts = unsafe { selected::<W, T>(all.add(sectors[4 * half + key] as usize), lanes) };
+                lacks[key] = _mm256_andnot_si256(parts, bits(lanes));
+            }
+            // Eight bytes for each key, four in each half of a vector: saturation leaves what is
+            // not 0.
+            let two = [
+                _mm256_packs_epi32(lacks[0], lacks[1]),
+                _mm256_packs_epi32(lacks[2], lacks[3]),
+            ];
+            let four = _mm256_packs_epi16(two[0], two[1]);
+            let four = _mm_or_si128(_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four));
+            let held = _mm_cmpeq_epi32(four, _mm_setzero_si128());
+            answers |= _mm_movemask_ps(_mm_castsi128_ps(held)) << (4 * half);
+        }
+        answers as u8
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
+        let products = load(products);
+        let [first, second] = [
+            masks_of_four::<W>(products[0], pattern.bits),
+            masks_of_four::<W>(products[1], pattern.bits),
+        ];
+        for word in 0..W {
+            into[word].write(store([first[word], second[word]]));
+        }
+    }
+}
 
 /// A position of the pattern in each lane of 32 bits: its byte at both ends of the lane. The low
 /// bits select a part of the sector.
@@ -264,24 +299,6 @@ unsafe fn scale(numbers: __m256i, count: usize) -> __m256i {
     _mm256_add_epi64(high, _mm256_srli_epi64::<32>(low))
 }
 
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
-    let hashes = load(hashes);
-    let [mut sectors, mut products] = [[_mm256_setzero_si256(); 2]; 2];
-    for half in 0..2 {
-        let place = multiply(hashes[half], BLOCK_MULTIPLIER);
-        // The number of the sector, and then of its first word.
-        let down = i64::from(32 - (LINE_WORDS / W).ilog2());
-        let sector = _mm256_srlv_epi64(scale(place, count), _mm256_set1_epi64x(down));
-        sectors[half] = _mm256_sllv_epi64(sector, _mm256_set1_epi64x(W.ilog2().into()));
-        let folded = _mm256_xor_si256(place, _mm256_srli_epi64::<{ FOLD as i32 }>(place));
-        products[half] = multiply(folded, MULTIPLIER);
-    }
-    places.sectors.write(store(sectors));
-    places.products.write(store(products));
-}
-
 /// The numbers of the positions within a sector, or within its half: each in the byte where it is.
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -290,21 +307,6 @@ unsafe fn numbered<const W: usize>(products: __m256i) -> __m256i {
     let bit = _mm256_and_si256(_mm256_srli_epi16::<3>(products), _mm256_set1_epi8(PART_BITS as i8 - 1));
     let part = _mm256_set1_epi8((PART_BITS * (parts - 1)) as u8 as i8);
     _mm256_or_si256(bit, _mm256_and_si256(_mm256_slli_epi16::<5>(products), part))
-}
-
-/// The masks of the keys of a group in each word of their sectors.
-#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
-    let products = load(products);
-    let [first, second] = [
-        masks_of_four::<W>(products[0], pattern.bits),
-        masks_of_four::<W>(products[1], pattern.bits),
-    ];
-    for word in 0..W {
-        into[word].write(store([first[word], second[word]]));
-    }
 }
 
 /// The masks of four keys at once, in each lane of 64 bits a key.
@@ -382,52 +384,6 @@ unsafe fn words_of<const W: usize>([first, second]: [__m256i; 2]) -> [u64; W] {
     words
 }
 
-/// (This and `masks` have copies for each of their callers.)
-///
-/// # Safety
-///
-/// `places` wrote the sectors and products. The words are there, counted from `all` on.
-#[target_feature(enable = "avx2")]
-#[inline]
-pub(super) unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
-    pattern: &Pattern,
-    all: *const T,
-    places: &Places,
-) -> u8 {
-    // SAFETY: as promised.
-    let (sectors, products) = unsafe { places.written() };
-    let mut answers = 0;
-    if W == 1 && !T::COUNTERS {
-        let products = load(products);
-        for half in 0..2 {
-            // SAFETY: as promised.
-            let words = unsafe { four(all, sectors[4 * half..][..4].try_into().expect("they are four")) };
-            let held = _mm256_cmpeq_epi64(words_lack(words, products[half], pattern), _mm256_setzero_si256());
-            answers |= _mm256_movemask_pd(_mm256_castsi256_pd(held)) << (4 * half);
-        }
-        return answers as u8;
-    }
-    for half in 0..2 {
-        let mut lacks = [_mm256_setzero_si256(); 4];
-        for key in 0..4 {
-            let lanes = lanes(products[4 * half + key], pattern);
-            // SAFETY: as promised.
-            let parts = unsafe { selected::<W, T>(all.add(sectors[4 * half + key] as usize), lanes) };
-            lacks[key] = _mm256_andnot_si256(parts, bits(lanes));
-        }
-        // Eight bytes for each key, four in each half of a vector: saturation leaves what is not 0.
-        let two = [
-            _mm256_packs_epi32(lacks[0], lacks[1]),
-            _mm256_packs_epi32(lacks[2], lacks[3]),
-        ];
-        let four = _mm256_packs_epi16(two[0], two[1]);
-        let four = _mm_or_si128(_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four));
-        let held = _mm_cmpeq_epi32(four, _mm_setzero_si128());
-        answers |= _mm_movemask_ps(_mm_castsi128_ps(held)) << (4 * half);
-    }
-    answers as u8
-}
-
 /// The words of four keys, without what they have of the positions: a byte for each, in which a bit
 /// is left if it is missing. (A vector for each key takes twice as many instructions.)
 #[target_feature(enable = "avx2")]
@@ -463,14 +419,14 @@ pub(super) unsafe fn multiply(vector: __m256i, by: u64) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn load(group: &Group) -> Vectors {
+unsafe fn load(group: &Group) -> Eight {
     // SAFETY: any four numbers are a vector.
-    unsafe { transmute::<Group, Vectors>(*group) }
+    unsafe { transmute::<Group, Eight>(*group) }
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn store(vectors: Vectors) -> Group {
+unsafe fn store(vectors: Eight) -> Group {
     // SAFETY: any vector is four numbers.
-    unsafe { transmute::<Vectors, Group>(vectors) }
+    unsafe { transmute::<Eight, Group>(vectors) }
 }

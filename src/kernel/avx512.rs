@@ -1,13 +1,14 @@
 //! The kernels for AVX-512 (F, BW, DQ, VL): x86-64 servers from Skylake (2017) and Zen 4 (2022) on.
 
-use super::{avx2, loads};
+use super::avx2::{self, Avx2};
+use super::loads;
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pattern};
 use crate::kernel::isa::Vectorized;
-use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
+use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS, Vectors};
 use crate::kernel::plain;
 use crate::kernel::plan::{AccessPlan, GROUP};
-use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
+use crate::words::bits::{Lines, Load, OwnedRange};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -20,34 +21,20 @@ pub(super) fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
-    // SAFETY: `places` writes the products, and sectors of blocks below `count`, which is below
-    // 2^32 (`Isa::for_blocks`). So they are words of `all`.
-    unsafe {
-        pipeline::run::<TURN, _>(
-            &mut { lines },
-            access,
-            hashes,
-            found,
-            |group, at| places::<W>(group, count, at),
-            |_, at| hold::<W, TURN, true, T>(pattern, all, at),
-        );
-    }
+    // SAFETY: this function has the features.
+    unsafe { pipeline::contains::<Avx512, W, TURN, T>(lines, pattern, access, hashes, found) };
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize, const TURN: usize>(
-    mut lines: Lines<'_, AtomicU64>,
+    lines: Lines<'_, AtomicU64>,
     pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, TURN, _>(&mut lines, pattern, access, hashes, changed, |at| {
-        // SAFETY: `places` wrote the products, and sectors of the filter.
-        unsafe { hold::<W, TURN, false, _>(pattern, all, at) }
-    });
+    // SAFETY: this function has the features.
+    unsafe { pipeline::insert::<Avx512, W, TURN>(lines, pattern, access, hashes, changed) };
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
@@ -58,61 +45,84 @@ pub(super) fn fill<const W: usize>(
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    if hashes.len() < GROUP {
-        return plain::fill::<W>(region, pattern, access, hashes, changed);
+    // SAFETY: this function has the features.
+    unsafe { pipeline::fill::<Avx512, W>(region, pattern, access, hashes, changed) };
+}
+
+/// The operations on a group.
+struct Avx512;
+
+// SAFETY: `places` and `masks` write all slots.
+unsafe impl Vectors for Avx512 {
+    #[target_feature(enable = "avx512f,avx512dq")]
+    #[inline]
+    unsafe fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
+        let place = multiply(load(hashes), BLOCK_MULTIPLIER);
+        // (high * 2^32 + low) * count / 2^32, by two products of 32 bits.
+        let count = _mm512_set1_epi64(count as i64);
+        let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(place), count);
+        let low = _mm512_mul_epu32(place, count);
+        let scaled = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(low));
+        // The number of the sector, and then of its first word.
+        let down = i64::from(32 - (LINE_WORDS / W).ilog2());
+        let sectors = _mm512_srlv_epi64(scaled, _mm512_set1_epi64(down));
+        let words = _mm512_sllv_epi64(sectors, _mm512_set1_epi64(W.ilog2().into()));
+        let folded = _mm512_xor_si512(place, _mm512_srli_epi64::<FOLD>(place));
+        places.sectors.write(store(words));
+        places.products.write(store(multiply(folded, MULTIPLIER)));
     }
-    insert_into::<W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0);
-}
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-#[inline]
-fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
-    target: &mut T,
-    pattern: &Pattern,
-    access: AccessPlan,
-    hashes: &[u64],
-    changed: &mut [u64],
-    hold: impl Fn(&Places) -> u8,
-) {
-    let count = target.blocks();
-    // SAFETY: `places` writes the sectors and the products; `masks` writes all masks.
-    unsafe {
-        pipeline::insert::<W, TURN, _>(
-            target,
-            access,
-            hashes,
-            changed,
-            |group, at| places::<W>(group, count, at),
-            hold,
-            |products, into| masks::<W, TURN, T>(products, pattern, into),
-        );
+    // Two keys in a vector, but for eight words.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+    #[inline]
+    unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
+        pattern: &Pattern,
+        all: *const T,
+        places: &Places,
+    ) -> u8 {
+        if W == LINE_WORDS || T::COUNTERS {
+            // SAFETY: as promised.
+            return unsafe { Avx2::hold::<W, TURN, LOOKUP, T>(pattern, all, places) };
+        }
+        // SAFETY: as promised.
+        let (sectors, products) = unsafe { places.written() };
+        let products = load(products);
+        if W == 1 {
+            // Masks of one word take less for eight keys than vectors for two.
+            let [masks] = masks_of_eight::<1>(products, pattern.bits);
+            let [first, second] = [0, 4].map(|key| sectors[key..][..4].try_into().expect("they are four"));
+            // SAFETY: as promised.
+            let words = unsafe { [loads::four(all, first), loads::four(all, second)] };
+            let words = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(words[0]), words[1]);
+            return !_mm512_test_epi64_mask(_mm512_andnot_si512(words, masks), masks);
+        }
+        // SAFETY: reads the array.
+        let order = _mm512_broadcast_i64x4(unsafe { _mm256_load_si256(pattern.lanes.as_ptr().cast()) });
+        let mut held = [0; GROUP / 2];
+        for pair in 0..GROUP / 2 {
+            let (first, second) = (2 * pair as i64, 2 * pair as i64 + 1);
+            let keys = _mm512_set_epi64(second, second, second, second, first, first, first, first);
+            let lanes = _mm512_shuffle_epi8(_mm512_permutexvar_epi64(keys, products), order);
+            let at = [sectors[2 * pair], sectors[2 * pair + 1]];
+            // SAFETY: as promised.
+            let parts = unsafe { loads::selected_of_two::<W, T>(all, at, lanes) };
+            let bits = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_srli_epi32::<27>(lanes));
+            held[pair] = _mm512_test_epi32_mask(parts, bits);
+        }
+        // A byte for each key.
+        let low = _mm512_kunpackw(held[1].into(), held[0].into());
+        let high = _mm512_kunpackw(held[3].into(), held[2].into());
+        let bytes = _mm_cvtsi64_si128(_mm512_kunpackd(high.into(), low.into()) as i64);
+        _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(-1))) as u8
     }
-}
 
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
-    let place = multiply(load(hashes), BLOCK_MULTIPLIER);
-    // (high * 2^32 + low) * count / 2^32, by two products of 32 bits.
-    let count = _mm512_set1_epi64(count as i64);
-    let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(place), count);
-    let low = _mm512_mul_epu32(place, count);
-    let scaled = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(low));
-    // The number of the sector, and then of its first word.
-    let down = i64::from(32 - (LINE_WORDS / W).ilog2());
-    let sectors = _mm512_srlv_epi64(scaled, _mm512_set1_epi64(down));
-    let words = _mm512_sllv_epi64(sectors, _mm512_set1_epi64(W.ilog2().into()));
-    let folded = _mm512_xor_si512(place, _mm512_srli_epi64::<FOLD>(place));
-    places.sectors.write(store(words));
-    places.products.write(store(multiply(folded, MULTIPLIER)));
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
-#[inline]
-fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
-    let masks = masks_of_eight::<W>(load(products), pattern.bits);
-    for word in 0..W {
-        into[word].write(store(masks[word]));
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+    #[inline]
+    unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
+        let masks = masks_of_eight::<W>(load(products), pattern.bits);
+        for word in 0..W {
+            into[word].write(store(masks[word]));
+        }
     }
 }
 
@@ -141,54 +151,6 @@ fn masks_of_eight<const W: usize>(products: __m512i, bits: usize) -> [__m512i; W
         }
     }
     masks
-}
-
-/// The answers of a group, as AVX2 gives them: two keys in a vector, but for eight words.
-///
-/// # Safety
-///
-/// `places` wrote the sectors and products. The words are there, counted from `all` on.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-#[inline]
-unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
-    pattern: &Pattern,
-    all: *const T,
-    places: &Places,
-) -> u8 {
-    if W == LINE_WORDS || T::COUNTERS {
-        // SAFETY: as promised.
-        return unsafe { avx2::hold::<W, TURN, LOOKUP, T>(pattern, all, places) };
-    }
-    // SAFETY: as promised.
-    let (sectors, products) = unsafe { places.written() };
-    let products = load(products);
-    if W == 1 {
-        // Masks of one word take less for eight keys than vectors for two.
-        let [masks] = masks_of_eight::<1>(products, pattern.bits);
-        let [first, second] = [0, 4].map(|key| sectors[key..][..4].try_into().expect("they are four"));
-        // SAFETY: as promised.
-        let words = unsafe { [loads::four(all, first), loads::four(all, second)] };
-        let words = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(words[0]), words[1]);
-        return !_mm512_test_epi64_mask(_mm512_andnot_si512(words, masks), masks);
-    }
-    // SAFETY: reads the array.
-    let order = _mm512_broadcast_i64x4(unsafe { _mm256_load_si256(pattern.lanes.as_ptr().cast()) });
-    let mut held = [0; GROUP / 2];
-    for pair in 0..GROUP / 2 {
-        let (first, second) = (2 * pair as i64, 2 * pair as i64 + 1);
-        let keys = _mm512_set_epi64(second, second, second, second, first, first, first, first);
-        let lanes = _mm512_shuffle_epi8(_mm512_permutexvar_epi64(keys, products), order);
-        let at = [sectors[2 * pair], sectors[2 * pair + 1]];
-        // SAFETY: as promised.
-        let parts = unsafe { loads::selected_of_two::<W, T>(all, at, lanes) };
-        let bits = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_srli_epi32::<27>(lanes));
-        held[pair] = _mm512_test_epi32_mask(parts, bits);
-    }
-    // A byte for each key.
-    let low = _mm512_kunpackw(held[1].into(), held[0].into());
-    let high = _mm512_kunpackw(held[3].into(), held[2].into());
-    let bytes = _mm_cvtsi64_si128(_mm512_kunpackd(high.into(), low.into()) as i64);
-    _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(-1))) as u8
 }
 
 /// Calls `work`, compiled for this instruction set.

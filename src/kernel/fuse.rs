@@ -201,9 +201,9 @@ impl<'a> FuseCells<'a> {
             for i in 0..GROUP {
                 let mut found = u64::from(tile.fingerprints[group + i]);
                 for cells in &tile.cells {
-                    // SAFETY: `FindCells` has written a shard of the layout and a cell of it: a first
-                    // one is below the span, and another one in one of the segments after it. (What
-                    // was not written is 0.)
+                    // SAFETY: `FindCells` has written a shard of the layout and a cell of it: a
+                    // first one is below the span, and another one in one of the segments after it.
+                    // (What was not written is 0.)
                     found ^= unsafe { self.cell::<N>(tile.shards[group + i] as usize, cells[group + i].into()) };
                 }
                 answer |= u64::from(found & mask == 0) << i;

@@ -15,7 +15,7 @@
 
 use crate::geometry::layout::{LINE_WORDS, MOST_BITS};
 use crate::geometry::pattern::{Pattern, product, sector};
-use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS};
+use crate::kernel::pipeline::{self, Group, Places, Slot, Vectors};
 use crate::kernel::plain;
 use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::single::{Asked, Probe};
@@ -64,34 +64,18 @@ pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
-    // SAFETY: `places` writes the products, and sectors of blocks below `count`. So they are words
-    // of `all`.
-    unsafe {
-        pipeline::run::<TURN, _>(
-            &mut { lines },
-            access,
-            hashes,
-            found,
-            |group, at| places::<W>(group, count, at),
-            |_, at| hold::<W, TURN, true, T>(pattern, all, at),
-        );
-    }
+    pipeline::contains::<Neon, W, TURN, T>(lines, pattern, access, hashes, found);
 }
 
 #[target_feature(enable = "neon")]
 pub(super) unsafe fn insert_hashes<const W: usize, const TURN: usize>(
-    mut lines: Lines<'_, AtomicU64>,
+    lines: Lines<'_, AtomicU64>,
     pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let all = lines.all().as_ptr().cast::<AtomicU64>();
-    // SAFETY: `places` wrote the products, and sectors of the filter.
-    insert_into::<W, TURN, _>(&mut lines, pattern, access, hashes, changed, |at| unsafe {
-        hold::<W, TURN, false, _>(pattern, all, at)
-    });
+    pipeline::insert::<Neon, W, TURN>(lines, pattern, access, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
@@ -102,35 +86,7 @@ pub(super) unsafe fn fill<const W: usize>(
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    if hashes.len() < GROUP {
-        return plain::fill::<W>(region, pattern, access, hashes, changed);
-    }
-    insert_into::<W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0);
-}
-
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
-    target: &mut T,
-    pattern: &Pattern,
-    access: AccessPlan,
-    hashes: &[u64],
-    changed: &mut [u64],
-    hold: impl Fn(&Places) -> u8,
-) {
-    let count = target.blocks();
-    // SAFETY: `places` writes the sectors and the products; `masks` writes all masks.
-    unsafe {
-        pipeline::insert::<W, TURN, _>(
-            target,
-            access,
-            hashes,
-            changed,
-            |group, at| places::<W>(group, count, at),
-            hold,
-            |products, into| masks::<W, TURN, T>(products, pattern, into),
-        );
-    }
+    pipeline::fill::<Neon, W>(region, pattern, access, hashes, changed);
 }
 
 /// [`plain::and_rows`] by these vectors.
@@ -165,42 +121,60 @@ pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u
     plain::and_rows(&words[done..], starts, &mut out[done..]);
 }
 
-#[inline(always)]
-fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
-    places.sectors.write(hashes.map(|hash| sector::<W>(hash, count) as u64));
-    places.products.write(hashes.map(product));
-}
+/// The operations on a group.
+struct Neon;
 
-/// (This and `masks` have copies for each of their callers.)
-///
-/// # Safety
-///
-/// `places` wrote the sectors and products. The words are there, counted from `all` on.
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
-    pattern: &Pattern,
-    all: *const T,
-    places: &Places,
-) -> u8 {
-    // SAFETY: as promised.
-    let (sectors, products) = unsafe { places.written() };
-    let mut pairs = [vdupq_n_u8(0); GROUP / 2];
-    for pair in 0..GROUP / 2 {
-        // SAFETY: reads two of the products.
-        let positions = rotated::<2, 6>(unsafe { vld1q_u64(products[2 * pair..][..2].as_ptr()) });
-        // SAFETY: as promised.
-        let bytes = |key: usize| unsafe { selected::<W, T>(all.add(sectors[2 * pair + key] as usize), positions) };
-        let bytes = vcopyq_laneq_u64::<1, 1>(bytes(0), bytes(1));
-        pairs[pair] = vreinterpretq_u8_u64(lacks(bytes, positions, ones(pattern)));
+// SAFETY: `places` and `masks` write all slots.
+unsafe impl Vectors for Neon {
+    #[inline(always)]
+    unsafe fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places) {
+        places.sectors.write(hashes.map(|hash| sector::<W>(hash, count) as u64));
+        places.products.write(hashes.map(product));
     }
-    // The greatest byte of each key.
-    let four = [vpmaxq_u8(pairs[0], pairs[1]), vpmaxq_u8(pairs[2], pairs[3])];
-    let two = vpmaxq_u8(four[0], four[1]);
-    let one = vpmax_u8(vget_low_u8(two), vget_high_u8(two));
-    // Byte `i` is `1 << i`.
-    let bits = vcreate_u8(0x8040_2010_0804_0201);
-    vaddv_u8(vand_u8(vceqz_u8(one), bits))
+
+    #[target_feature(enable = "neon")]
+    #[inline]
+    unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
+        pattern: &Pattern,
+        all: *const T,
+        places: &Places,
+    ) -> u8 {
+        // SAFETY: as promised.
+        let (sectors, products) = unsafe { places.written() };
+        let mut pairs = [vdupq_n_u8(0); GROUP / 2];
+        for pair in 0..GROUP / 2 {
+            // SAFETY: reads two of the products.
+            let positions = rotated::<2, 6>(unsafe { vld1q_u64(products[2 * pair..][..2].as_ptr()) });
+            // SAFETY: as promised.
+            let bytes = |key: usize| unsafe { selected::<W, T>(all.add(sectors[2 * pair + key] as usize), positions) };
+            let bytes = vcopyq_laneq_u64::<1, 1>(bytes(0), bytes(1));
+            pairs[pair] = vreinterpretq_u8_u64(lacks(bytes, positions, ones(pattern)));
+        }
+        // The greatest byte of each key.
+        let four = [vpmaxq_u8(pairs[0], pairs[1]), vpmaxq_u8(pairs[2], pairs[3])];
+        let two = vpmaxq_u8(four[0], four[1]);
+        let one = vpmax_u8(vget_low_u8(two), vget_high_u8(two));
+        // Byte `i` is `1 << i`.
+        let bits = vcreate_u8(0x8040_2010_0804_0201);
+        vaddv_u8(vand_u8(vceqz_u8(one), bits))
+    }
+
+    #[target_feature(enable = "neon")]
+    #[inline]
+    unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
+        let mut masks = [[0; GROUP]; W];
+        for pair in (0..GROUP).step_by(2) {
+            // SAFETY: reads two of the products.
+            let both = pair_masks::<W>(unsafe { vld1q_u64(products[pair..][..2].as_ptr()) }, pattern);
+            for word in 0..W {
+                masks[word][pair] = vgetq_lane_u64::<0>(both[word]);
+                masks[word][pair + 1] = vgetq_lane_u64::<1>(both[word]);
+            }
+        }
+        for word in 0..W {
+            into[word].write(masks[word]);
+        }
+    }
 }
 
 /// The bytes of the products, rotated by `LEFT` bits: `RIGHT` is what is left of 8.
@@ -257,24 +231,6 @@ unsafe fn lacks(bytes: uint64x2_t, positions: uint8x16_t, ones: uint8x16_t) -> u
 #[inline]
 unsafe fn ones(pattern: &Pattern) -> uint8x16_t {
     vreinterpretq_u8_u64(vdupq_n_u64(0x0101_0101_0101_0101 << (8 * (MOST_BITS - pattern.bits))))
-}
-
-#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]) {
-    let mut masks = [[0; GROUP]; W];
-    for pair in (0..GROUP).step_by(2) {
-        // SAFETY: reads two of the products.
-        let both = pair_masks::<W>(unsafe { vld1q_u64(products[pair..][..2].as_ptr()) }, pattern);
-        for word in 0..W {
-            masks[word][pair] = vgetq_lane_u64::<0>(both[word]);
-            masks[word][pair + 1] = vgetq_lane_u64::<1>(both[word]);
-        }
-    }
-    for word in 0..W {
-        into[word].write(masks[word]);
-    }
 }
 
 /// The masks of two keys: in each lane of 64 bits a key.

@@ -1,11 +1,6 @@
-//! The pipelines of `plain.rs` by groups of keys, for instruction sets with vectors. An
-//! instruction set's file calls them, and supplies the operations on a group, twins of each other:
-//!
-//! - `places` writes the first word of each hash's sector, among the words of `count` blocks, a
-//!   number below 2^32, and the product of each hash.
-//! - `hold` returns a bit for each hash: whether its sector holds all bits of its pattern. Its
-//!   caller promises that `places` wrote the sectors and products, and that the words are there.
-//! - `masks` writes the mask of each hash in each word of its sector, from the products.
+//! The pipelines of `plain.rs` by groups of keys, for instruction sets with vectors: a file of each
+//! has the operations on a group ([`Vectors`]). Its entries, functions with target features, call
+//! the functions of this file, which have none and are inlined into them.
 //!
 //! A pipeline finds the places of keys and prefetches their lines; later it works on these places.
 //! So the lines of many keys are under way together, and a place is read long after it was stored.
@@ -17,8 +12,11 @@
 //!   earlier ones. Those of a tile at once would wait for room for that many misses.
 
 use crate::geometry::layout::LINE_WORDS;
+use crate::geometry::pattern::Pattern;
+use crate::kernel::plain;
 use crate::kernel::plan::{AccessPlan, GROUP, MOST_AHEAD, TILE};
-use crate::words::bits::{Hint, Insertable, Prefetchable};
+use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable};
+use crate::words::sync::AtomicU64;
 use core::mem::MaybeUninit;
 use core::ptr;
 
@@ -60,6 +58,94 @@ impl Places {
     }
 }
 
+/// The operations of an instruction set on a group of keys, with sectors of `W` words. (`hold` and
+/// `masks` have copies for each of their callers.)
+///
+/// # Safety
+///
+/// `places` writes both slots, and `masks` all of its slots. The caller of a function promises that
+/// the CPU has the instruction set.
+pub(super) unsafe trait Vectors {
+    /// Writes the first word of each hash's sector, among the words of `count` blocks, a number
+    /// below 2^32, and the product of each hash.
+    unsafe fn places<const W: usize>(hashes: &Group, count: usize, places: &mut Places);
+
+    /// Returns a bit for each hash: whether its sector holds all bits of its pattern.
+    ///
+    /// # Safety
+    ///
+    /// `places` wrote the sectors and products. The words are there, counted from `all` on.
+    unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
+        pattern: &Pattern,
+        all: *const T,
+        places: &Places,
+    ) -> u8;
+
+    /// Writes the mask of each hash in each word of its sector.
+    unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, pattern: &Pattern, into: &mut [Slot; W]);
+}
+
+/// Looks hashes up, at least a group.
+///
+/// # Safety
+///
+/// The CPU has the instruction set.
+#[inline(always)]
+pub(super) unsafe fn contains<V: Vectors, const W: usize, const TURN: usize, T: Load>(
+    lines: Lines<'_, T>,
+    pattern: &Pattern,
+    access: AccessPlan,
+    hashes: &[u64],
+    found: &mut [u64],
+) {
+    let all = lines.all().as_ptr().cast::<T>();
+    // SAFETY: `places` wrote the products, and sectors of blocks below the number of lines, which
+    // is below 2^32 (`Isa::for_blocks`). So they are words of `all`.
+    let hold = |_: &mut _, at: &Places| unsafe { V::hold::<W, TURN, true, T>(pattern, all, at) };
+    // SAFETY: as promised.
+    unsafe { run::<V, W, TURN, _>(&mut { lines }, access, hashes, found, hold) };
+}
+
+/// Inserts hashes, at least a group.
+///
+/// # Safety
+///
+/// The same as for [`contains`].
+#[inline(always)]
+pub(super) unsafe fn insert<V: Vectors, const W: usize, const TURN: usize>(
+    mut lines: Lines<'_, AtomicU64>,
+    pattern: &Pattern,
+    access: AccessPlan,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    let all = lines.all().as_ptr().cast::<AtomicU64>();
+    // SAFETY: as in `contains`.
+    let hold = |at: &Places| unsafe { V::hold::<W, TURN, false, _>(pattern, all, at) };
+    // SAFETY: as promised.
+    unsafe { insert_into::<V, W, TURN, _>(&mut lines, pattern, access, hashes, changed, hold) };
+}
+
+/// [`insert`] into words that this thread owns, of any number of hashes.
+///
+/// # Safety
+///
+/// The same as for [`contains`].
+#[inline(always)]
+pub(super) unsafe fn fill<V: Vectors, const W: usize>(
+    region: &mut OwnedRange<'_>,
+    pattern: &Pattern,
+    access: AccessPlan,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    if hashes.len() < GROUP {
+        return plain::fill::<W>(region, pattern, access, hashes, changed);
+    }
+    // SAFETY: as promised.
+    unsafe { insert_into::<V, W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0) };
+}
+
 /// The group that begins with hash `start`, or the last whole one.
 ///
 /// # Panics
@@ -90,16 +176,15 @@ unsafe fn prefetch(target: &impl Prefetchable, places: &Places, hint: Option<Hin
 ///
 /// # Safety
 ///
-/// `places` writes both slots; `masks` writes all its slots.
+/// The same as for [`contains`].
 #[inline(always)]
-pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
+unsafe fn insert_into<V: Vectors, const W: usize, const TURN: usize, T: Insertable>(
     target: &mut T,
+    pattern: &Pattern,
     access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
-    places: impl Fn(&Group, &mut Places),
     hold: impl Fn(&Places) -> u8,
-    masks: impl Fn(&Group, &mut [Slot; W]),
 ) {
     let mut new = false;
     let work = |target: &mut T, places: &Places| {
@@ -108,11 +193,14 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
         let mut changes = 0;
         if missing != 0 {
             let mut slots = [Slot::uninit(); W];
-            // SAFETY: as promised.
+            // SAFETY: `V::places` wrote both.
             let (sectors, products) = unsafe { places.written() };
-            masks(products, &mut slots);
-            // SAFETY: `masks` has written them. `MaybeUninit` has the layout of what is in it.
-            let by_word = unsafe { &*ptr::from_ref(&slots).cast::<[Group; W]>() };
+            // SAFETY: as promised. `masks` writes all slots, and `MaybeUninit` has the layout of
+            // what is in it.
+            let by_word = unsafe {
+                V::masks::<W, TURN, T>(products, pattern, &mut slots);
+                &*ptr::from_ref(&slots).cast::<[Group; W]>()
+            };
             while missing != 0 {
                 let hash = missing.trailing_zeros() as usize;
                 let mut masks = [0; W];
@@ -127,11 +215,11 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
         changes
     };
     // SAFETY: as promised.
-    unsafe { run::<TURN, _>(target, access, hashes, changed, places, work) };
+    unsafe { run::<V, W, TURN, _>(target, access, hashes, changed, work) };
 }
 
-/// Calls `places` for every group, and later `work`, which returns one bit a hash: `TURN` groups
-/// of each in turn, 1 or [`TILE_GROUPS`]. For lookups, `work` is `hold`.
+/// Finds the places of every group, and later calls `work`, which returns one bit a hash: `TURN`
+/// groups of each in turn, 1 or [`TILE_GROUPS`].
 ///
 /// (With that number as data AVX2's part is 16 KiB smaller, and batches beyond the caches take 1.05
 /// to 1.2 times as long. If both forms share a function that adds the patterns of missing hashes,
@@ -145,16 +233,16 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
 ///
 /// # Safety
 ///
-/// `places` writes both slots.
+/// The same as for [`contains`].
 #[inline(always)]
-pub(super) unsafe fn run<const TURN: usize, T: Prefetchable>(
+unsafe fn run<V: Vectors, const W: usize, const TURN: usize, T: Prefetchable>(
     target: &mut T,
     access: AccessPlan,
     hashes: &[u64],
     answers: &mut [u64],
-    places: impl Fn(&Group, &mut Places),
     mut work: impl FnMut(&mut T, &Places) -> u8,
 ) {
+    let count = target.blocks();
     assert!(hashes.len() >= GROUP);
     debug_assert_eq!(hashes.len().div_ceil(TILE), answers.len());
     let groups = hashes.len().div_ceil(GROUP);
@@ -172,7 +260,8 @@ pub(super) unsafe fn run<const TURN: usize, T: Prefetchable>(
         if start < groups {
             let slots = &mut ring[placed_in..][..TURN.min(groups - start)];
             for (i, slot) in slots.iter_mut().enumerate() {
-                places(group_at(hashes, GROUP * (start + i)), slot);
+                // SAFETY: as promised.
+                unsafe { V::places::<W>(group_at(hashes, GROUP * (start + i)), count, slot) };
             }
             // A line is prefetched to be written only after new keys. Else threads that insert the
             // same keys would take its lines from each other: on 16 cores, known keys by all of
@@ -184,7 +273,7 @@ pub(super) unsafe fn run<const TURN: usize, T: Prefetchable>(
             // A loop of its own: the numbers come from memory, where they were stored.
             if hint.is_some() {
                 for slot in slots {
-                    // SAFETY: as promised.
+                    // SAFETY: `V::places` wrote them.
                     unsafe { prefetch(target, slot, hint) };
                 }
             }
