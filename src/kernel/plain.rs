@@ -37,6 +37,7 @@ fn insert_into<const W: usize>(target: &mut impl Insertable, hash: u64, pattern:
 }
 
 /// Inserts into words that this thread owns. `changed` is a bitmap: whether each hash changed them.
+#[inline(never)]
 pub(super) fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
     pattern: &Pattern,

@@ -97,7 +97,7 @@ pub(super) fn single_lookup<A: Asked, T: Load>(row: u8) -> Contains<T> {
 
 #[inline(always)]
 pub(super) fn single_insert(row: u8) -> Insert {
-    const ROWS: &[[Insert; 4]] = &[
+    static ROWS: &[[Insert; 4]] = &[
         of_words!(W => plain::insert::<W>),
         #[cfg(lanebloom_x86_64)]
         of_words!(W => avx2::insert::<W>),
@@ -140,7 +140,7 @@ pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
 
 #[inline(always)]
 pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
-    const ROWS: &[[BatchInserts; 4]] = &[
+    static ROWS: &[[BatchInserts; 4]] = &[
         of_words!(W => BatchInserts {
             batch: None,
             fill: plain::fill::<W>,
