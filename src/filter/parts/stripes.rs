@@ -51,15 +51,8 @@ impl Stripes {
     }
 
     /// The number of stripes for a filter of this many words: a power of two.
-    pub(crate) const fn number(filter_words: usize) -> usize {
-        let wanted = filter_words / WORDS_EACH;
-        if wanted >= MOST {
-            MOST
-        } else if wanted == 0 {
-            1
-        } else {
-            1 << wanted.ilog2()
-        }
+    pub(crate) fn number(filter_words: usize) -> usize {
+        1 << (filter_words / WORDS_EACH).clamp(1, MOST).ilog2()
     }
 
     #[inline(always)]
