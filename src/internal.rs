@@ -24,9 +24,9 @@ pub use crate::hash::bytes::Short;
 /// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
 pub use crate::kernel::plan::{AccessPlan, Plan};
 /// For the tests and benches of this crate: the instruction sets of this machine, and its row in
-/// the table of tunings. For `lanebloom-formats`: `Isa`, which the methods of its hasher take, and
-/// loops that become vectors.
-pub use crate::kernel::{Isa, Vectorized, instruction_sets, plan::tuning_name};
+/// the table of tunings. For `lanebloom-formats`: `Isa` and its level, for hashes and kernels of
+/// its own, and loops that become vectors.
+pub use crate::kernel::{Isa, Level, Vectorized, instruction_sets, plan::tuning_name};
 /// For `lanebloom-formats`: a newer function of the standard library.
 pub use crate::words::arrays::as_chunks;
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For

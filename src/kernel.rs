@@ -99,12 +99,11 @@ mod single;
 mod tables;
 pub(crate) mod tiles;
 
-pub use self::isa::{Isa, Vectorized, instruction_set, instruction_sets};
+pub use self::isa::{Isa, Level, Vectorized, instruction_set, instruction_sets};
 pub(crate) use self::single::{Asked, Calls, One};
 
 #[cfg(lanebloom_x86_64)]
 use self::inlined::Inlined;
-use self::isa::Level;
 #[cfg(not(lanebloom_x86_64))]
 use self::plain::Inlined;
 use self::plain::{decrement, increment};

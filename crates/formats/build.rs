@@ -1,14 +1,22 @@
-//! Sets `lanebloom_rust_1_89` for a compiler of Rust 1.89 or newer, the first with the intrinsics
-//! of AVX-512 (src/splitblock/kernel), as the build script of the crate lanebloom does.
+//! Sets `lanebloom_x86_64`, `lanebloom_avx512` and `lanebloom_aarch64` for the kernels that are
+//! compiled (src/splitblock/kernel), as the build script of the crate lanebloom does.
 
 use std::env;
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(lanebloom_rust_1_89)");
-    if minor_version().is_some_and(|minor| minor >= 89) {
-        println!("cargo::rustc-cfg=lanebloom_rust_1_89");
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let is_1_89 = minor_version().is_some_and(|minor| minor >= 89);
+    for (cfg, is_set) in [
+        ("x86_64", arch == "x86_64"),
+        ("avx512", arch == "x86_64" && is_1_89),
+        ("aarch64", arch == "aarch64"),
+    ] {
+        println!("cargo::rustc-check-cfg=cfg(lanebloom_{cfg})");
+        if is_set {
+            println!("cargo::rustc-cfg=lanebloom_{cfg}");
+        }
     }
 }
 

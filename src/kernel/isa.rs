@@ -7,13 +7,16 @@ use core::sync::atomic::{AtomicU8, Ordering};
 /// The instruction sets for which kernels are compiled, the best last. (Compilers before Rust 1.89
 /// have no intrinsics of AVX-512: `build.rs` finds out.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
+pub enum Level {
     /// The compilation target's.
     Plain,
+    /// AVX2, BMI1, BMI2 and `cmpxchg16b`.
     #[cfg(lanebloom_x86_64)]
     Avx2,
+    /// AVX-512 F, BW, DQ and VL, and all of `Avx2`.
     #[cfg(lanebloom_avx512)]
     Avx512,
+    /// NEON.
     #[cfg(lanebloom_aarch64)]
     Neon,
 }
@@ -35,7 +38,7 @@ impl Level {
         use std::arch::is_x86_feature_detected as has;
         match self {
             Self::Plain => true,
-            Self::Avx2 => has!("avx2") && has!("bmi1") && has!("bmi2"),
+            Self::Avx2 => has!("avx2") && has!("bmi1") && has!("bmi2") && has!("cmpxchg16b"),
             #[cfg(lanebloom_avx512)]
             Self::Avx512 => {
                 has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && Self::Avx2.is_there()
@@ -52,7 +55,8 @@ impl Level {
             Self::Avx2 => cfg!(all(
                 target_feature = "avx2",
                 target_feature = "bmi1",
-                target_feature = "bmi2"
+                target_feature = "bmi2",
+                target_feature = "cmpxchg16b"
             )),
             #[cfg(lanebloom_avx512)]
             Self::Avx512 => {
@@ -127,8 +131,10 @@ impl Isa {
         best
     }
 
+    /// The level, which this CPU has.
     #[inline(always)]
-    pub(super) fn level(self) -> Level {
+    #[must_use]
+    pub fn level(self) -> Level {
         self.0
     }
 

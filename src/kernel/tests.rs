@@ -284,7 +284,7 @@ fn instruction_sets_are_those_of_the_compiler_and_the_cpu() {
     assert_eq!(known[..2], ["plain", "AVX2"]);
     assert_eq!(known[2..], ["AVX-512"][..usize::from(has_intrinsics)]);
 
-    let avx2 = has!("avx2") && has!("bmi1") && has!("bmi2");
+    let avx2 = has!("avx2") && has!("bmi1") && has!("bmi2") && has!("cmpxchg16b");
     let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
     let levels = match (avx2, avx2 && avx512 && has_intrinsics) {
         (false, _) => 1,

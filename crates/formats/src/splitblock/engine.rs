@@ -4,7 +4,7 @@
 //! `kernel.rs` works on the blocks.
 
 use super::block::{BLOCK_BYTES, Block, block_index};
-use super::kernel::Level;
+use super::kernel;
 use super::sizing::{self, MOST_BLOCKS};
 use super::xxh64;
 use alloc::format;
@@ -63,7 +63,7 @@ impl FilterHasher for Xxh64 {
 /// return.
 pub struct SplitBlock<C> {
     pub(super) content: C,
-    pub(super) level: Level,
+    pub(super) isa: Isa,
 }
 
 /// The memory that holds the blocks.
@@ -154,7 +154,7 @@ impl<C: Content> SplitBlock<C> {
     pub(super) fn new(content: C) -> Self {
         Self {
             content,
-            level: Level::best(),
+            isa: Isa::best(),
         }
     }
 
@@ -179,7 +179,7 @@ impl<C: Content> SplitBlock<C> {
     /// Whether the hash may be there. The caller acquires.
     #[inline(always)]
     fn holds(&self, hash: u64) -> bool {
-        self.level.contains(self.blocks(), hash)
+        kernel::contains(self.isa, self.blocks(), hash)
     }
 }
 
@@ -200,7 +200,7 @@ impl<C: Content> Engine for SplitBlock<C> {
         }
         let access = AccessPlan::lookups(self.memory_bytes(), 1);
         let each = &mut |at, _, bitmap| found[at / 64] = bitmap;
-        self.level.contains_each(self.blocks(), access, hashes, each);
+        kernel::contains_each(self.isa, self.blocks(), access, hashes, each);
         acquire_if(C::SHARED);
     }
 
@@ -233,7 +233,7 @@ impl<C: Content> Engine for SplitBlock<C> {
                 }
                 acquire_if(C::SHARED);
             }
-            _ => Isa::best().unpack()(&[self.contains_few_bitmap(plan, hashes)], found),
+            _ => self.isa.unpack()(&[self.contains_few_bitmap(plan, hashes)], found),
         }
     }
 
@@ -263,12 +263,16 @@ impl<C: Content> Engine for SplitBlock<C> {
     fn try_clone(&self) -> Result<Self, BuildError> {
         Ok(Self {
             content: self.content.try_clone()?,
-            level: self.level,
+            isa: self.isa,
         })
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
         f.field("fill_ratio", &self.fill_ratio());
+    }
+
+    fn set_isa(&mut self, isa: Isa) {
+        self.isa = isa;
     }
 }
 
@@ -276,7 +280,7 @@ impl SplitBlock<Owned> {
     /// Inserts. Calls `each(start, len, changed)` for every tile.
     fn insert_each(&self, hashes: &[u64], each: &mut dyn FnMut(usize, usize, u64)) {
         let access = AccessPlan::changes(self.memory_bytes(), 1);
-        self.level.insert_each(self.blocks(), access, hashes, each);
+        kernel::insert_each(self.isa, self.blocks(), access, hashes, each);
         acquire_if(true);
     }
 }
@@ -285,12 +289,12 @@ impl SplitBlock<Owned> {
 impl InsertMut for SplitBlock<Owned> {
     fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
         let access = AccessPlan::changes(self.memory_bytes(), 1);
-        let Self { content, level } = self;
+        let Self { content, isa } = self;
         match (answer, content.bits.fours_mut()) {
             (None, Some(blocks)) => {
                 let (blocks, mut new) = (&mut blocks[..content.blocks.get()], 0);
                 source.for_each_chunk(usize::MAX, |_, hashes| {
-                    new += level.insert_all_mut(blocks, access, hashes);
+                    new += kernel::insert_all_mut(*isa, blocks, access, hashes);
                 });
                 new
             }
@@ -305,7 +309,7 @@ impl Insert for SplitBlock<Owned> {
 
     #[inline]
     fn insert_hash(&self, hash: u64) -> Result<bool, Infallible> {
-        let changed = self.level.insert(self.blocks(), hash);
+        let changed = kernel::insert(self.isa, self.blocks(), hash);
         acquire_if(!changed);
         Ok(changed)
     }

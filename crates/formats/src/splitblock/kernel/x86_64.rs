@@ -20,18 +20,18 @@
 //! (The core's loads select words of a line. Here a block is read whole, so none of them serves.)
 //!
 //! A single lookup is assembly as a whole, so that it is inlined into code for older CPUs too. It
-//! must run only where [`Level::all`](super::Level::all) asked the CPU.
+//! must run only by an `Isa`, which exists where the CPU was asked.
 
 #![expect(
     unsafe_op_in_unsafe_fn,
     reason = "before Rust 1.86 a function with a target feature is unsafe, before 1.87 every intrinsic"
 )]
 
-#[cfg(lanebloom_rust_1_89)]
+#[cfg(lanebloom_avx512)]
 #[expect(clippy::incompatible_msrv, reason = "only for compilers that have the intrinsics")]
 pub(super) mod avx512;
 
-use crate::splitblock::block::{Block, SALTS, each_block, insert_all_mut};
+use crate::splitblock::block::{self, Block, SALTS, each_block};
 use core::arch::asm;
 use core::arch::x86_64::*;
 use core::mem::transmute;
@@ -44,26 +44,6 @@ struct Constants([[u32; 8]; 2]);
 
 static CONSTANTS: Constants = Constants([SALTS, [1; 8]]);
 
-/// Whether this CPU, or without `std` this target, has all these features.
-macro_rules! has {
-    ($($feature:tt)*) => {{
-        #[cfg(feature = "std")]
-        let has = true $(&& std::arch::is_x86_feature_detected!($feature))*;
-        #[cfg(not(feature = "std"))]
-        let has = cfg!(all($(target_feature = $feature),*));
-        has
-    }};
-}
-
-pub(super) fn has_avx2() -> bool {
-    has!("avx2" "bmi1" "bmi2" "cmpxchg16b")
-}
-
-#[cfg(lanebloom_rust_1_89)]
-pub(super) fn has_avx512() -> bool {
-    has!("avx512f" "avx512bw" "avx512dq" "avx512vl") && has_avx2()
-}
-
 /// By halves of a block: vectors of 32 bytes would leave the upper halves of registers in use,
 /// which slows code for older CPUs down until `vzeroupper`, and that one cannot be inlined.
 ///
@@ -71,7 +51,7 @@ pub(super) fn has_avx512() -> bool {
 ///
 /// The CPU has AVX2.
 #[inline(always)]
-pub(super) unsafe fn holds_avx2<T: Load>(block: &Block<T>, hash: u64) -> bool {
+pub(super) unsafe fn holds<T: Load>(block: &Block<T>, hash: u64) -> bool {
     let lacks: u8;
     // SAFETY: see the top of this file; reads the constants too.
     unsafe {
@@ -109,7 +89,7 @@ pub(super) unsafe fn holds_avx2<T: Load>(block: &Block<T>, hash: u64) -> bool {
 ///
 /// The CPU has AVX2 and BMI.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn contains_each_avx2<T: Load>(
+pub(super) unsafe fn contains_each<T: Load>(
     blocks: &[Block<T>],
     access: AccessPlan,
     hashes: &[u64],
@@ -125,7 +105,7 @@ pub(super) unsafe fn contains_each_avx2<T: Load>(
 ///
 /// The CPU has AVX2 and BMI.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn insert_each_avx2(
+pub(super) unsafe fn insert_each(
     blocks: &[Block<AtomicU64>],
     access: AccessPlan,
     hashes: &[u64],
@@ -255,9 +235,9 @@ unsafe fn set_half(words: *mut u64, mut old: [u64; 2], mask: [u64; 2]) -> bool {
 ///
 /// The CPU has AVX2 and BMI.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn insert_all_mut_avx2(blocks: &mut [Block<u64>], access: AccessPlan, hashes: &[u64]) -> usize {
+pub(super) unsafe fn insert_all_mut(blocks: &mut [Block<u64>], access: AccessPlan, hashes: &[u64]) -> usize {
     // SAFETY: this function's instruction set; any vector is four words.
-    insert_all_mut(blocks, access, hashes, |hash| unsafe {
+    block::insert_all_mut(blocks, access, hashes, |hash| unsafe {
         transmute::<__m256i, Block<u64>>(vector_mask(hash))
     })
 }
