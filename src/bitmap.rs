@@ -106,6 +106,17 @@ pub struct Bitmap<B> {
 pub type ConcurrentBitmap = Bitmap<AtomicBits>;
 
 /// One position at a time.
+///
+/// ```
+/// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
+/// assert_eq!((set.insert(7), set.insert(7)), (Ok(true), Ok(false)));
+/// assert!(set.insert(100).is_err());
+/// let copy = set.try_clone()?;
+/// assert!(set.remove(7) && !set.remove(7) && !set.contains(7));
+/// assert!(!set.remove(100));
+/// assert!(copy.contains(7) && !copy.contains(8));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
 impl ConcurrentBitmap {
     /// An empty set of integers below `bound`.
     ///
@@ -141,15 +152,6 @@ impl ConcurrentBitmap {
     ///
     /// In both cases this is an `Acquire` of everything that inserts and removes of this position
     /// released. If it returns `true`, it is a `Release` too.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
-    /// assert_eq!((set.insert(7), set.insert(7)), (Ok(true), Ok(false)));
-    /// assert!(set.insert(100).is_err());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[inline]
     #[doc(alias("claim", "set", "add", "test_and_set"))]
     pub fn insert(&self, position: u64) -> Result<bool, OutOfBoundsError> {
@@ -159,14 +161,6 @@ impl ConcurrentBitmap {
 
     /// Removes `position`; returns whether it was present. A position beyond the bound is absent.
     /// Orders memory as [`insert`](Self::insert).
-    ///
-    /// ```
-    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
-    /// set.insert(7)?;
-    /// assert!(set.remove(7) && !set.remove(7) && !set.contains(7));
-    /// assert!(!set.remove(100));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[doc(alias("clear", "unset", "release"))]
     pub fn remove(&self, position: u64) -> bool {
@@ -175,15 +169,6 @@ impl ConcurrentBitmap {
 
     /// A copy. It holds every position that was inserted before the call and is not removed
     /// meanwhile. Fails if the allocation fails.
-    ///
-    /// ```
-    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
-    /// set.insert(7)?;
-    /// let copy = set.try_clone()?;
-    /// set.remove(7);
-    /// assert!(copy.contains(7) && !copy.contains(8));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn try_clone(&self) -> Result<Self, BuildError> {
         self.bits.try_clone().map(|bits| Self { bits })
     }
@@ -237,6 +222,7 @@ impl<B: Storage> fmt::Debug for Bitmap<B> {
 /// assert_eq!(error.position(), 117);
 /// assert_eq!(error.to_string(), "position 117 is not below the bound of 100");
 /// assert!(set.is_empty());
+/// assert_eq!(set.insert_range(50..=120).unwrap_err().position(), 120);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,12 +234,6 @@ pub struct OutOfBoundsError {
 impl OutOfBoundsError {
     /// The position that is not below the bound: in a batch, the first such one; in a range, the
     /// last position.
-    ///
-    /// ```
-    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(100)?;
-    /// assert_eq!(set.insert_range(50..=120).unwrap_err().position(), 120);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position

@@ -18,8 +18,8 @@
 //! it: so the acquire stays.)
 
 use super::*;
-use lanebloom::bank::FilterBank;
 use lanebloom::Hashed;
+use lanebloom::bank::FilterBank;
 
 /// 64 columns of one line each: a word for every row. Keys have one word of one bit, so that loom
 /// has few accesses to try.

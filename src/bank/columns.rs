@@ -97,6 +97,17 @@ impl<S: Clone> FilterBank<S> {
 }
 
 /// Keys into columns. All methods take `&self`, and may run beside each other and beside lookups.
+///
+/// ```
+/// // A column for each day.
+/// let days = lanebloom::bank::FilterBank::with_capacity(366, 10_000, 0.1)?;
+/// assert_eq!(days.insert(31, "203.0.113.7"), Ok(true));
+/// assert_eq!(days.insert(31, "203.0.113.7"), Ok(false));
+/// assert_eq!(days.insert_batch(59, &["203.0.113.7", "a", "a"]), Ok(2));
+/// assert!(days.which("203.0.113.7").eq([31, 59]) && days.which("a").eq([59]));
+/// assert!(days.insert(384, "203.0.113.7").is_err());
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
 impl<S> FilterBank<S> {
     /// Inserts `key` into a column; returns whether this changed it. The column is in use then.
     ///
@@ -112,19 +123,6 @@ impl<S> FilterBank<S> {
     ///
     /// Orders memory like an insert into a [`ConcurrentBloom`]: a `Release`, and an `Acquire` if it
     /// returns false.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// // A column for each day.
-    /// let days = lanebloom::bank::FilterBank::with_capacity(366, 10_000, 0.1)?;
-    /// assert_eq!(days.insert(31, "203.0.113.7"), Ok(true));
-    /// assert_eq!(days.insert(31, "203.0.113.7"), Ok(false));
-    /// days.insert(59, "203.0.113.7")?;
-    /// assert!(days.which("203.0.113.7").eq([31, 59]));
-    /// assert!(days.insert(384, "203.0.113.7").is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert<K: Key<S> + ?Sized>(&self, column: usize, key: &K) -> Result<bool, BankError> {
         self.use_column(column)?;
         let mut space = Scratch::default();
@@ -135,13 +133,6 @@ impl<S> FilterBank<S> {
 
     /// [`insert`](Self::insert) of every key into one column; returns the number of keys that
     /// changed it. Fails as [`insert`](Self::insert); then no key was inserted.
-    ///
-    /// ```
-    /// let bank = lanebloom::bank::FilterBank::with_capacity(64, 1000, 0.01)?;
-    /// assert_eq!(bank.insert_batch(7, &["a", "b", "a"]), Ok(2));
-    /// assert!(bank.which("a").eq([7]) && bank.which("b").eq([7]));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     pub fn insert_batch<K: Key<S>>(&self, column: usize, keys: &[K]) -> Result<usize, BankError> {
         self.check(column)?;
         if !keys.is_empty() {
@@ -187,6 +178,23 @@ impl<S> FilterBank<S> {
 }
 
 /// Filters into columns.
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom::bank::FilterBank;
+///
+/// let files = [["a", "b"], ["b", "c"], ["c", "d"]];
+/// let filters = files.map(|keys| ConcurrentBloom::from_keys(keys, 1e-4).unwrap());
+/// let mut bank = FilterBank::from_filters(&filters)?;
+/// assert_eq!((bank.len(), bank.columns()), (3, 64));
+/// assert!(bank.which("b").eq([0, 1]) && bank.which("d").eq([2]));
+///
+/// let column = bank.push(&filters[0])?;
+/// assert!(column == 3 && bank.to_filter(column)? == filters[0]);
+/// assert_eq!(bank.push_all(&filters[1..])?, [4, 5]);
+/// assert!(bank.which("c").eq([1, 2, 4, 5]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<S: FilterHasher> FilterBank<S> {
     /// A bank of these filters, in order: column `i` is filter `i`. It has the layout of the filter
     /// with the fewest blocks.
@@ -194,20 +202,6 @@ impl<S: FilterHasher> FilterBank<S> {
     /// # Errors
     ///
     /// Fails if the list is empty or the allocation fails, and as [`push_all`](Self::push_all).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::bank::FilterBank;
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let files = [["a", "b"], ["b", "c"], ["c", "d"]];
-    /// let filters = files.map(|keys| ConcurrentBloom::from_keys(keys, 1e-4).unwrap());
-    /// let bank = FilterBank::from_filters(&filters)?;
-    /// assert_eq!((bank.len(), bank.columns()), (3, 64));
-    /// assert!(bank.which("b").eq([0, 1]) && bank.which("d").eq([2]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn from_filters<F: Borrow<ConcurrentBloom<S>>>(filters: &[F]) -> Result<Self, BankError>
     where
         S: Clone,
@@ -239,21 +233,6 @@ impl<S: FilterHasher> FilterBank<S> {
     ///
     /// Fails if all columns are in use, if the filter's hasher or shape differ, if its number of
     /// blocks is not a multiple of the bank's, and if it has too many keys to be folded.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::bank::FilterBank;
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let bank = FilterBank::new(64, &builder)?;
-    /// let filter = builder.build()?;
-    /// filter.insert("a");
-    /// let column = bank.push(&filter)?;
-    /// assert!(bank.which("a").eq([column]) && bank.to_filter(column)? == filter);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn push(&self, filter: &ConcurrentBloom<S>) -> Result<usize, BankError> {
         let factor = self.fold_of(filter)?;
         let free = self.rows.in_use.claim_free(..);
@@ -282,22 +261,6 @@ impl<S: FilterHasher> FilterBank<S> {
     /// # Errors
     ///
     /// Fails as [`push`](Self::push); then the bank is unchanged.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::bank::FilterBank;
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let mut bank = FilterBank::new(64, &builder)?;
-    /// let filters = [builder.clone().build()?, builder.build()?];
-    /// filters[1].insert("a");
-    /// bank.insert(0, "b")?;
-    /// assert_eq!(bank.push_all(&filters)?, [1, 2]);
-    /// assert!(bank.which("a").eq([2]) && bank.which("b").eq([0]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn push_all<F: Borrow<ConcurrentBloom<S>>>(&mut self, filters: &[F]) -> Result<Vec<usize>, BankError> {
         let mut pushed = Vec::with_capacity(filters.len());
         for filter in filters {

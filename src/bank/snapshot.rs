@@ -23,20 +23,28 @@ use alloc::vec;
 use core::iter;
 use core::ops::Range;
 
-/// Snapshots.
+/// Snapshots with any hasher. [`Filter`](crate::Filter::from_bytes_with) documents each method.
+///
+/// ```
+/// use lanebloom::bank::FilterBank;
+/// use lanebloom::{ConcurrentBloom, SipHash13};
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let bank = FilterBank::new(64, &builder.hasher(SipHash13::random()))?;
+/// bank.insert(7, "a")?;
+/// let (bytes, hasher) = (bank.snapshot().to_vec(), *bank.hasher());
+/// assert!(FilterBank::from_bytes_with(&bytes, hasher)?.0 == bank);
+/// assert!(FilterBank::read_from_with(&bytes[..], 1 << 20, hasher)? == bank);
+/// let other = SipHash13::random();
+/// let refused = FilterBank::from_bytes_with(&bytes, other).unwrap_err();
+/// assert!(refused.is_incompatible());
+/// let refused = FilterBank::read_from_with(&bytes[..], 1 << 20, other);
+/// assert!(refused.unwrap_err().is_incompatible());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<S: FilterHasher> FilterBank<S> {
     /// The content, to be written as bytes: to a vector, a writer, a file. It is
     /// [`memory_bytes`](Self::memory_bytes) and a bit for each column.
-    ///
-    /// ```
-    /// use lanebloom::bank::FilterBank;
-    ///
-    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
-    /// bank.insert(7, "a")?;
-    /// let bytes = bank.snapshot().to_vec();
-    /// assert!(FilterBank::from_bytes(&bytes)?.0.any("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_, Self> {
@@ -44,33 +52,29 @@ impl<S: FilterHasher> FilterBank<S> {
     }
 }
 
-/// Snapshots whose hasher is [`Murmur3`].
+/// Snapshots whose hasher is [`Murmur3`]. [`Filter`](crate::Filter::from_bytes) documents each
+/// method.
+///
+/// ```
+/// use lanebloom::bank::FilterBank;
+///
+/// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+/// bank.insert(7, "a")?;
+/// let bytes = bank.snapshot().to_vec();
+/// assert!(FilterBank::from_bytes(&bytes)?.0.which("a").eq([7]));
+/// assert!(FilterBank::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
+/// let read = |most| FilterBank::read_from(&bytes[..], most);
+/// assert!(read(1 << 20)?.which("a").eq([7]) && read(10).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl FilterBank {
-    /// [`Filter::from_bytes`](crate::Filter::from_bytes) of a bank.
-    ///
-    /// ```
-    /// use lanebloom::bank::FilterBank;
-    ///
-    /// let bytes = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
-    /// assert_eq!(FilterBank::from_bytes(&bytes)?.0.columns(), 64);
-    /// assert!(FilterBank::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// The bank with which `bytes` begin, and the bytes after it.
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
         load(bytes, murmur3)
     }
 
-    /// [`Filter::read_from`](crate::Filter::read_from) of a bank.
-    ///
-    /// ```
-    /// use lanebloom::bank::FilterBank;
-    ///
-    /// let stream = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
-    /// let read = |most| FilterBank::read_from(&stream[..], most);
-    /// assert!(read(1 << 20)?.columns() == 64 && read(10).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Reads a bank that takes at most `max_bytes` of memory.
     #[cfg(feature = "std")]
     pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
         crate::codec::load_from(reader, max_bytes, murmur3)
@@ -334,6 +338,8 @@ impl<'a, S> Viewed<'a> for BankView<'a, S> {
 /// let mut found = vec![0; header.columns() / 64];
 /// header.which_into("a", &blocks, &mut found)?;
 /// assert!(columns(&found).eq([7]));
+/// let error = header.which_into("a", &[[0; 100]], &mut found).unwrap_err();
+/// assert!(error.is_truncated());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -356,8 +362,8 @@ impl<S: FilterHasher> BankHeader<S> {
     /// the bank. Fails as [`from_bytes`](BankHeader::from_bytes), and if the hasher differs.
     ///
     /// ```
-    /// use lanebloom::bank::FilterBank;
-    /// use lanebloom::{ConcurrentBloom, SipHash13, bank::BankHeader};
+    /// use lanebloom::bank::{BankHeader, FilterBank};
+    /// use lanebloom::{ConcurrentBloom, SipHash13};
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let bank = FilterBank::new(64, &builder.hasher(SipHash13::random()))?;
@@ -413,18 +419,7 @@ impl<S> BankHeader<S> {
     ///
     /// If `out` does not have a word for every 64 columns.
     ///
-    /// # Examples
-    ///
-    /// [`BankHeader`] has one.
-    ///
-    /// ```
-    /// # use lanebloom::bank::{BankHeader, FilterBank};
-    /// let bytes = FilterBank::with_capacity(64, 1000, 0.1)?.snapshot().to_vec();
-    /// let header = BankHeader::from_bytes(&bytes)?;
-    /// let error = header.which_into("a", &[[0; 100]], &mut [0]).unwrap_err();
-    /// assert!(error.is_truncated());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`BankHeader`] has an example.
     pub fn which_into<K: Key<S> + ?Sized>(
         &self,
         key: &K,

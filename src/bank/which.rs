@@ -21,22 +21,29 @@ const ON_STACK: usize = 128;
 ///
 /// A lookup that returns a column, or `true`, ends in an `Acquire`, which pairs with the `Release`
 /// of the inserts and pushes that set the key's bits.
+///
+/// # Examples
+///
+/// ```
+/// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
+/// bank.insert(3, "a")?;
+/// bank.insert_batch(70, &["a", "c"])?;
+/// assert!(bank.which("a").eq([3, 70]) && bank.which("b").next().is_none());
+/// assert_eq!((bank.count("a"), bank.count("b")), (2, 0));
+/// assert!(bank.any("c") && !bank.any("b"));
+/// assert!(bank.contains(70, "c") && !bank.contains(71, "c"));
+/// assert!(!bank.contains(70, "b") && !bank.contains(1000, "c"));
+/// let mut found = [u64::MAX; 2];
+/// assert!(bank.which_into("c", &mut found) && found == [0, 1 << 6]);
+/// assert!(!bank.which_into("b", &mut found) && found == [0, 0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<R: Rows, S> Bank<R, S> {
     /// The columns that may hold `key`, in ascending order. A column that is not returned certainly
     /// does not.
     ///
     /// The iterator reads the rows of 1,024 columns at a time, when it reaches them. It may not
     /// outlive what `K` borrows: if that must go first, take `which(&Hashed(bank.hash(key)))`.
-    ///
-    /// ```
-    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
-    /// for column in [3, 70] {
-    ///     bank.insert(column, "a")?;
-    /// }
-    /// assert!(bank.which("a").eq([3, 70]));
-    /// assert_eq!(bank.which("b").next(), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn which<'a, K>(&'a self, key: &K) -> impl Iterator<Item = usize> + use<'a, R, S, K>
     where
@@ -61,18 +68,6 @@ impl<R: Rows, S> Bank<R, S> {
     /// # Panics
     ///
     /// If `out` does not have a word for every 64 columns.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
-    /// bank.insert(70, "a")?;
-    /// let mut found = [u64::MAX; 2];
-    /// assert!(bank.which_into("a", &mut found));
-    /// assert_eq!(found, [0, 1 << 6]);
-    /// assert!(!bank.which_into("b", &mut found));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn which_into<K: Key<S> + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
         assert_bitmap_length(self.columns(), out.len());
@@ -124,41 +119,18 @@ impl<R: Rows, S> Bank<R, S> {
     }
 
     /// Whether any column may hold `key`. It looks at 1,024 columns at a time, and stops at a hit.
-    ///
-    /// ```
-    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
-    /// bank.insert(70, "a")?;
-    /// assert!(bank.any("a") && !bank.any("b"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn any<K: Key<S> + ?Sized>(&self, key: &K) -> bool {
         self.which(key).next().is_some()
     }
 
     /// The number of columns that may hold `key`.
-    ///
-    /// ```
-    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
-    /// bank.insert(3, "a")?;
-    /// bank.insert(70, "a")?;
-    /// assert_eq!((bank.count("a"), bank.count("b")), (2, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn count<K: Key<S> + ?Sized>(&self, key: &K) -> usize {
         self.which(key).count()
     }
 
     /// Whether one column may hold `key`; false for a column that does not exist.
-    ///
-    /// ```
-    /// let bank = lanebloom::bank::FilterBank::with_capacity(128, 1000, 0.01)?;
-    /// bank.insert(70, "a")?;
-    /// assert!(bank.contains(70, "a") && !bank.contains(71, "a"));
-    /// assert!(!bank.contains(70, "b") && !bank.contains(1000, "a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn contains<K: Key<S> + ?Sized>(&self, column: usize, key: &K) -> bool {
         let (mut space, mut word) = (Scratch::default(), [0]);

@@ -31,12 +31,6 @@ impl<B: Storage> Bitmap<B> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn contains_batch(&self, positions: &[u64], out: impl Answers) {
-        answered_into(Isa::best(), positions.len(), out, |mut answer| {
-            self.test_each(positions, |at, found| tell(&mut answer, 64 * at, &[found]));
-        });
-    }
-
-    fn test_each(&self, positions: &[u64], mut each: impl FnMut(usize, u64)) {
         let (words, bound) = (self.bits.words(), self.bound());
         // A position beyond the bound reads the first word, so that no branch depends on it.
         let test = |position: u64| {
@@ -44,13 +38,15 @@ impl<B: Storage> Bitmap<B> {
             let word = words.get((at / 64) as usize);
             word.map_or(0, |word| word.load() >> (at % 64) & mask)
         };
-        self.each_tile(AccessPlan::lookups, positions, test, |at, found| {
-            acquire();
-            each(at, found);
+        answered_into(Isa::best(), positions.len(), out, |mut answer| {
+            self.each_tile(AccessPlan::lookups, positions, test, |start, found| {
+                acquire();
+                tell(&mut answer, start, &[found]);
+            });
         });
     }
 
-    /// Calls `work` with every position, and `each(tile, bitmap)` with the results of each tile,
+    /// Calls `work` with every position, and `each(start, bitmap)` with the results of each tile,
     /// which are 0 or 1. Returns the number of ones.
     #[inline(always)]
     fn each_tile(
@@ -66,7 +62,7 @@ impl<B: Storage> Bitmap<B> {
             let positions = &positions[start..][..tile.len()];
             let results = AccessPlan::answers(positions.iter().map(|position| work(*position)));
             *ones += results.count_ones() as usize;
-            each(start / 64, results);
+            each(start, results);
             true
         };
         let (mut ones, access) = (0, access(size_of_val(self.bits.words()), 1));
@@ -92,17 +88,22 @@ impl<B: Storage> Bitmap<B> {
 }
 
 /// Many positions.
+///
+/// ```
+/// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
+/// assert_eq!(set.insert_batch(&[17, 600, 17]), Ok(2));
+/// assert!(set.insert_batch(&[18, 1000]).is_err());
+/// assert!(set.iter().eq([17, 600]));
+/// let mut claimed = [false; 3];
+/// assert_eq!(set.insert_batch_into(&[601, 17, 601], &mut claimed), Ok(1));
+/// assert_eq!(claimed, [true, false, false]);
+/// assert_eq!(set.remove_batch(&[601, 17, 17, 5, 2000]), 2);
+/// assert!(set.iter().eq([600]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl ConcurrentBitmap {
     /// [`insert`](Self::insert) of every position; returns how many were absent. A repeated
     /// position counts once. Fails if a position is not below the bound. Then none is inserted.
-    ///
-    /// ```
-    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
-    /// assert_eq!(set.insert_batch(&[17, 600, 17]), Ok(2));
-    /// assert!(set.insert_batch(&[18, 1000]).is_err());
-    /// assert!(set.iter().eq([17, 600]));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[inline]
     pub fn insert_batch(&self, positions: &[u64]) -> Result<usize, OutOfBoundsError> {
         self.insert_each(positions, |_, _| ())
@@ -115,21 +116,10 @@ impl ConcurrentBitmap {
     /// # Panics
     ///
     /// If `inserted` has room for more or fewer positions.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
-    /// set.insert(5)?;
-    /// let mut claimed = [false; 3];
-    /// assert_eq!(set.insert_batch_into(&[17, 5, 17], &mut claimed), Ok(1));
-    /// assert_eq!(claimed, [true, false, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[doc(alias = "claim_batch")]
     pub fn insert_batch_into(&self, positions: &[u64], inserted: impl Answers) -> Result<usize, OutOfBoundsError> {
         answered_into(Isa::best(), positions.len(), inserted, |mut answer| {
-            self.insert_each(positions, |at, set| tell(&mut answer, 64 * at, &[set]))
+            self.insert_each(positions, |start, set| tell(&mut answer, start, &[set]))
         })
     }
 
@@ -163,14 +153,6 @@ impl ConcurrentBitmap {
     }
 
     /// [`remove`](Self::remove) of every position; returns how many were present.
-    ///
-    /// ```
-    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
-    /// set.insert_batch(&[17, 600, 601])?;
-    /// assert_eq!(set.remove_batch(&[601, 17, 17, 5, 2000]), 2);
-    /// assert!(set.iter().eq([600]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn remove_batch(&self, positions: &[u64]) -> usize {
         let unset = |position| u64::from(self.remove(position));

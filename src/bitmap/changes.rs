@@ -11,21 +11,23 @@ use core::ops::RangeBounds;
 
 /// Ranges, [64 positions at a time](crate::bitmap#consistency). A range that ends before it begins
 /// is empty.
+///
+/// ```
+/// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
+/// set.insert(150)?;
+/// assert_eq!(set.insert_range(100..200), Ok(99));
+/// assert_eq!(set.insert_range(990..), Ok(10));
+/// assert!(set.insert_range(0..1001).is_err() && set.len() == 110);
+/// assert_eq!(set.remove_range(150..2000), 60);
+/// assert_eq!((set.len(), set.remove_range(..), set.len()), (50, 50, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl ConcurrentBitmap {
     /// Inserts every position of a range; returns how many were absent.
     ///
     /// Each position that it counts is a claim of this call, as with [`insert`](Self::insert).
     /// Fails if the range exceeds the bound. Then nothing is inserted. (A range without an end,
     /// such as `7..`, ends at the bound.)
-    ///
-    /// ```
-    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
-    /// set.insert(150)?;
-    /// assert_eq!(set.insert_range(100..200), Ok(99));
-    /// assert_eq!(set.insert_range(990..), Ok(10));
-    /// assert!(set.insert_range(0..1001).is_err() && set.len() == 110);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert_range(&self, range: impl RangeBounds<u64>) -> Result<u64, OutOfBoundsError> {
         let Some((first, last)) = ends(range, self.bound()) else {
             return Ok(0);
@@ -37,14 +39,6 @@ impl ConcurrentBitmap {
 
     /// Removes every position of a range; returns how many were present. `remove_range(..)` empties
     /// the set beside other threads.
-    ///
-    /// ```
-    /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;
-    /// set.insert_range(100..200)?;
-    /// assert_eq!(set.remove_range(150..2000), 50);
-    /// assert_eq!((set.len(), set.remove_range(..), set.len()), (50, 50, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[doc(alias = "clear")]
     pub fn remove_range(&self, range: impl RangeBounds<u64>) -> u64 {
         let unset = masks(clamped(range, self.bound()));

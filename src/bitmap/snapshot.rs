@@ -68,16 +68,7 @@ fn check_end<W: Load>(words: &[W], bound: u64) -> Decoded<()> {
 /// meanwhile.
 impl<B: Storage> Bitmap<B> {
     /// The content, to be written as bytes: to a vector, a writer, a file.
-    ///
-    /// ```
-    /// use lanebloom::bitmap::ConcurrentBitmap;
-    ///
-    /// let set = ConcurrentBitmap::new(1000)?;
-    /// set.insert(17)?;
-    /// let bytes = set.snapshot().to_vec();
-    /// assert!(ConcurrentBitmap::from_bytes(&bytes)?.0.contains(17));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// [`from_bytes`](ConcurrentBitmap::from_bytes) has an example.
     #[inline]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_, Self> {
@@ -98,46 +89,28 @@ impl<B: Storage> Stored for Bitmap<B> {
     }
 }
 
-/// Reading snapshots.
+/// Reading snapshots. [`Filter`](crate::Filter::from_bytes) documents each method.
+///
+/// ```
+/// use lanebloom::bitmap::ConcurrentBitmap;
+///
+/// let set = ConcurrentBitmap::new(1000)?;
+/// set.insert(17)?;
+/// let bytes = [set.snapshot().to_vec(), b"more".to_vec()].concat();
+/// let (same, rest) = ConcurrentBitmap::from_bytes(&bytes)?;
+/// assert!(same == set && same.insert(18)? && rest == b"more");
+/// assert!(ConcurrentBitmap::from_bytes(&bytes[..300]).is_err());
+/// assert!(ConcurrentBitmap::read_from(&bytes[..], 128)? == set);
+/// assert!(ConcurrentBitmap::read_from(&bytes[..], 127).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl ConcurrentBitmap {
-    /// The set with which `bytes` begin, and the bytes after it. Fails if the bytes end before the
-    /// set does, are corrupt, are not a snapshot of a `ConcurrentBitmap` in this version of the
-    /// format, or if the allocation fails. Allocates only if all bytes of the set are there.
-    ///
-    /// ```
-    /// use lanebloom::bitmap::ConcurrentBitmap;
-    ///
-    /// let set = ConcurrentBitmap::new(1000)?;
-    /// set.insert(17)?;
-    /// let mut bytes = set.snapshot().to_vec();
-    /// bytes.extend(b"more");
-    /// let (same, rest) = ConcurrentBitmap::from_bytes(&bytes)?;
-    /// assert!(same.iter().eq([17]) && same.insert(18)?);
-    /// assert_eq!(rest, b"more");
-    /// assert!(ConcurrentBitmap::from_bytes(&bytes[..300]).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// The set with which `bytes` begin, and the bytes after it.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
         from_slice(bytes, |input| Self::decode(input, usize::MAX)).map_err(SnapshotError)
     }
 
-    /// Reads a snapshot of a set that takes at most `max_bytes` of memory. The bytes after it stay
-    /// unread.
-    ///
-    /// Checks the declared length before it allocates. The reader need not be buffered. Fails if
-    /// the reader fails (its error is the [source](core::error::Error::source)), if the set takes
-    /// more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
-    ///
-    /// ```
-    /// use lanebloom::bitmap::ConcurrentBitmap;
-    ///
-    /// let set = ConcurrentBitmap::new(1000)?;
-    /// set.insert(17)?;
-    /// let stream = set.snapshot().to_vec();
-    /// assert!(ConcurrentBitmap::read_from(&stream[..], 128)? == set);
-    /// assert!(ConcurrentBitmap::read_from(&stream[..], 127).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Reads a set that takes at most `max_bytes` of memory. The bytes after it stay unread.
     #[cfg(feature = "std")]
     pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
         crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes)).map_err(SnapshotError)

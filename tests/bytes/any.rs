@@ -7,7 +7,7 @@ use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, FilterHasher};
 use lanebloom::{
     Absent, AnyFilter, Bitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, FastHash, Hashed, KeyHasher,
-    Membership, Murmur3, Prehashed, ScalableBloom, SipHash13, StaticFilter, TombstoneBloom, WindowedBloom, windowed,
+    Membership, Murmur3, Prehashed, ScalableBloom, SipHash13, TombstoneBloom, WindowedBloom, windowed,
 };
 use lanebloom_tests::with_field;
 use std::fs;
@@ -252,19 +252,6 @@ fn what_takes_keys_says_why_it_cannot() {
         (why, 0, false)
     );
     assert_eq!(prehashed.statistics().len, 0);
-
-    // A filter that does not change looks keys up.
-    let fixed = any(&StaticFilter::from_keys(["a"], 0.01).unwrap().snapshot().to_vec());
-    let why = "a StaticFilter takes no inserts: build it anew from all keys";
-    assert_eq!(fixed.contains("a"), Ok(true));
-    assert_eq!(fixed.insert("a").unwrap_err().to_string(), why);
-    let mut new = [true; 2];
-    let error = fixed.insert_batch_into(&["a", "b"], &mut new).unwrap_err();
-    assert_eq!(
-        (error.to_string().as_str(), error.inserted(), new),
-        (why, 0, [false; 2])
-    );
-    assert_eq!(fixed.insert_batch::<&str>(&[]), Ok(0));
 }
 
 /// Banks, bitmaps and deltas are no filters: the error names what reads them.

@@ -53,30 +53,6 @@ fn every_form_writes_and_reads_the_same() {
     }
 }
 
-#[test]
-fn every_truncation_and_every_corrupted_byte_is_an_error() {
-    for len in 0..GOLDEN.len() {
-        let bytes = &GOLDEN[..len];
-        let error = ConcurrentBitmap::from_bytes(bytes).unwrap_err();
-        assert!(error.is_truncated(), "{len}: {error}");
-        assert!(ConcurrentBitmap::read_from(bytes, 1 << 20).unwrap_err().is_truncated());
-        assert!(BitmapView::from_bytes(bytes).unwrap_err().is_truncated());
-    }
-    for at in 0..GOLDEN.len() {
-        let mut bytes = GOLDEN.to_vec();
-        bytes[at] ^= 0x10;
-        let error = ConcurrentBitmap::from_bytes(&bytes).unwrap_err().to_string();
-        let by_stream = ConcurrentBitmap::read_from(&bytes[..], 1 << 20)
-            .unwrap_err()
-            .to_string();
-        assert_eq!(error, by_stream, "{at}");
-        if let Ok((view, _)) = BitmapView::from_bytes(&bytes) {
-            assert!(at >= 128, "{at}");
-            codec::verify(view.bytes()).unwrap_err();
-        }
-    }
-}
-
 #[cfg(feature = "serde")]
 #[test]
 fn serde_reads_within_a_limit() {

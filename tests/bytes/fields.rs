@@ -338,6 +338,28 @@ fn delta() -> Sample {
     }
 }
 
+#[test]
+fn no_damage_of_a_bitmap_or_a_bank_is_read() {
+    for sample in [bitmap(), bank()] {
+        let bytes = &sample.bytes;
+        let errors = |read: &[u8]| {
+            let by_view = by_view(bytes[10], read).unwrap();
+            [(sample.by_slice)(read), (sample.by_reader)(read, 1 << 20), by_view].map(|read| read.unwrap_err())
+        };
+        for len in (0..bytes.len()).filter(|len| len % 5 == 0 || bytes.len() - len < 200) {
+            assert!(errors(&bytes[..len]).iter().all(SnapshotError::is_truncated), "{len}");
+        }
+        for at in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0x10;
+            let [by_slice, by_reader, by_view] = errors(&bytes).map(|error| error.to_string());
+            assert_eq!(by_slice, by_reader, "{at}");
+            // A view reads the body when it is verified.
+            assert!(by_view == by_slice || at >= 128, "{at}: {by_view}");
+        }
+    }
+}
+
 fn bitmap() -> Sample {
     let set = ConcurrentBitmap::new(1000).unwrap();
     set.insert_batch(&[7, 500, 999]).unwrap();

@@ -143,19 +143,28 @@ pub type StaticFilter<S = Murmur3> = Frozen<Static, S>;
 /// The engine of [`StaticFilter`]: fingerprints in cells.
 pub type Static = Fuse<OwnCells>;
 
-/// Snapshots.
+/// Snapshots with any hasher. [`Filter`](crate::Filter::from_bytes_with) documents each method.
+///
+/// ```
+/// use lanebloom::{SipHash13, StaticFilter};
+///
+/// let builder = StaticFilter::builder().hasher(SipHash13::random());
+/// let filter = builder.build_from_keys(["a"])?;
+/// let (bytes, hasher) = (filter.snapshot().to_vec(), *filter.hasher());
+/// let (same, _) = StaticFilter::from_bytes_with(&bytes, hasher)?;
+/// assert!(same.contains("a"));
+/// let same = StaticFilter::read_from_with(&bytes[..], 1 << 20, hasher)?;
+/// assert!(same.contains("a"));
+/// let other = SipHash13::random();
+/// let refused = StaticFilter::from_bytes_with(&bytes, other).unwrap_err();
+/// assert!(refused.is_incompatible());
+/// let refused = StaticFilter::read_from_with(&bytes[..], 1 << 20, other);
+/// assert!(refused.unwrap_err().is_incompatible());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<S: FilterHasher> StaticFilter<S> {
     /// The content, to be written as bytes: to a vector, a writer, a file
     /// ([`save`](Snapshot::save)).
-    ///
-    /// ```
-    /// use lanebloom::StaticFilter;
-    ///
-    /// let filter = StaticFilter::from_keys(["a"], 1e-4)?;
-    /// let bytes = filter.snapshot().to_vec();
-    /// assert!(StaticFilter::from_bytes(&bytes)?.0.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_, Self> {
@@ -163,35 +172,27 @@ impl<S: FilterHasher> StaticFilter<S> {
     }
 }
 
-/// Snapshots whose hasher is [`Murmur3`].
+/// Snapshots whose hasher is [`Murmur3`]. [`Filter`](crate::Filter::from_bytes) documents each
+/// method.
+///
+/// ```
+/// use lanebloom::StaticFilter;
+///
+/// let bytes = StaticFilter::from_keys(["a"], 1e-4)?.snapshot().to_vec();
+/// assert!(StaticFilter::from_bytes(&bytes)?.0.contains("a"));
+/// assert!(StaticFilter::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
+/// let read = |most| StaticFilter::read_from(&bytes[..], most);
+/// assert!(read(1 << 20)?.contains("a") && read(10).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl StaticFilter {
-    /// The filter with which `bytes` begin, and the bytes after it. Fails as
-    /// [`Filter::from_bytes`](crate::Filter::from_bytes).
-    ///
-    /// ```
-    /// use lanebloom::StaticFilter;
-    ///
-    /// let bytes = StaticFilter::from_keys(["a"], 1e-4)?.snapshot().to_vec();
-    /// assert!(StaticFilter::from_bytes(&bytes)?.0.contains("a"));
-    /// assert!(StaticFilter::from_bytes(&bytes[..150]).unwrap_err().is_truncated());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// The filter with which `bytes` begin, and the bytes after it.
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
         load(bytes, murmur3)
     }
 
-    /// Reads a snapshot that takes at most `max_bytes` of memory. The bytes after it stay unread.
-    /// Fails as [`Filter::read_from`](crate::Filter::read_from).
-    ///
-    /// ```
-    /// use lanebloom::StaticFilter;
-    ///
-    /// let stream = StaticFilter::from_keys(["a"], 1e-4)?.snapshot().to_vec();
-    /// let read = |most| StaticFilter::read_from(&stream[..], most);
-    /// assert!(read(1 << 20)?.contains("a") && read(10).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Reads a filter that takes at most `max_bytes` of memory. The bytes after it stay unread.
     #[cfg(feature = "std")]
     pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
         crate::codec::load_from(reader, max_bytes, murmur3)
@@ -278,8 +279,20 @@ impl<B: FuseBytes, S> Frozen<Fuse<B>, S> {
 /// use lanebloom::{FastHash, StaticFilter};
 ///
 /// let builder = StaticFilter::builder().hasher(FastHash::default());
-/// let filter = builder.false_positive_rate(1e-4).build_from_keys(0..1000u32)?;
+/// let small = builder.clone().false_positive_rate(1e-6);
+/// let filter = small.build_from_keys(0..1000u32)?;
 /// assert!(filter.contains(&999u32) && !filter.contains(&1000u32));
+/// assert_eq!(filter.fingerprint_bits(), 20);
+/// assert!((9e-7..1e-6).contains(&filter.false_positive_rate()));
+///
+/// let builder = builder.fingerprint_bits(8);
+/// let three = builder.clone().build_from_keys(0..100_000u32)?;
+/// assert!((0.0038..0.00391).contains(&three.false_positive_rate()));
+/// let four = builder.cells_per_key(4).build_from_keys(0..100_000u32)?;
+/// assert!(four.memory_bytes() < three.memory_bytes());
+///
+/// let seeded = StaticFilter::builder().seed(7).build_from_keys(["a"])?;
+/// assert_eq!(seeded.hasher().seed(), 7);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[must_use = "a builder does nothing until it gets keys"]
@@ -293,12 +306,6 @@ pub struct Builder<S = Murmur3> {
 
 impl Builder {
     /// Seeds [`Murmur3`]; 0 by default.
-    ///
-    /// ```
-    /// let filter = lanebloom::StaticFilter::builder().seed(7).build_from_keys(["a"])?;
-    /// assert_eq!(filter.hasher().seed(), 7);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     pub fn seed(mut self, seed: u32) -> Self {
         self.hasher = Murmur3::with_seed(seed);
         self
@@ -308,14 +315,6 @@ impl Builder {
 impl<S> Builder<S> {
     /// The chance that the filter reports a key that it does not hold, at most: 1% by default. The
     /// shortest fingerprints for it are taken.
-    ///
-    /// ```
-    /// let builder = lanebloom::StaticFilter::builder().false_positive_rate(1e-6);
-    /// let filter = builder.build_from_keys(0..1000u32)?;
-    /// assert_eq!(filter.fingerprint_bits(), 20);
-    /// assert!((9e-7..1e-6).contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[doc(alias = "fpp")]
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
         self.rate = Some(rate);
@@ -324,13 +323,6 @@ impl<S> Builder<S> {
 
     /// The length of a fingerprint in bits, 7 to 32, in place of a rate. 8, 16 and 32 bits are
     /// looked up fastest.
-    ///
-    /// ```
-    /// let builder = lanebloom::StaticFilter::builder().fingerprint_bits(8);
-    /// let filter = builder.build_from_keys(0..1000u32)?;
-    /// assert!((0.0038..0.00391).contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     pub fn fingerprint_bits(mut self, bits: usize) -> Self {
         self.bits = Some(bits);
         self
@@ -338,28 +330,12 @@ impl<S> Builder<S> {
 
     /// The cells of a key: 3 by default, or 4. With 4, a filter takes 4% less memory. A lookup
     /// touches one more line, and a build takes longer.
-    ///
-    /// ```
-    /// let builder = lanebloom::StaticFilter::builder().fingerprint_bits(8);
-    /// let three = builder.clone().build_from_keys(0..100_000u32)?;
-    /// let four = builder.cells_per_key(4).build_from_keys(0..100_000u32)?;
-    /// assert!(four.memory_bytes() < three.memory_bytes());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     pub fn cells_per_key(mut self, cells: usize) -> Self {
         self.cells_per_key = cells;
         self
     }
 
     /// Another hasher, as that of [any builder](crate::Builder::hasher).
-    ///
-    /// ```
-    /// let builder = lanebloom::StaticFilter::builder();
-    /// let builder = builder.hasher(std::hash::RandomState::new());
-    /// let filter = builder.build_from_keys(["a"])?;
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     pub fn hasher<T: FilterHasher>(self, hasher: T) -> Builder<T> {
         Builder {
             rate: self.rate,
@@ -370,8 +346,7 @@ impl<S> Builder<S> {
     }
 
     fn build(self, hashes: &[u64], parallel: bool) -> Result<StaticFilter<S>, BuildError> {
-        let built = build::build(hashes, self.shape(parallel)?)?;
-        Ok(Frozen::of(Fuse::of(built), self.hasher))
+        Ok(Frozen::of(build::build(hashes, self.shape(parallel)?)?, self.hasher))
     }
 
     fn shape(&self, parallel: bool) -> Result<Shape, BuildError> {

@@ -67,17 +67,28 @@ fn rows(hash: u64, blocks: usize, width: u64, starts: &mut [u64]) {
 }
 
 /// Making a bank.
+///
+/// ```
+/// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+///
+/// let bank = SplitBlockBank::new(100, 32)?;
+/// assert_eq!((bank.columns(), bank.blocks(), bank.len()), (128, 32, 0));
+/// assert_eq!(bank.memory_bytes(), 128 * 1024);
+/// assert!(bank.is_empty() && SplitBlockBank::new(100, 0).is_err());
+///
+/// let empty = |bytes| SplitBlockBloom::with_bytes(bytes).unwrap();
+/// let filters = [32, 1024].map(empty);
+/// filters.iter().for_each(|filter| _ = filter.insert("ann"));
+/// let bank = SplitBlockBank::from_filters(&filters)?;
+/// assert!(bank.blocks() == 32 && bank.which("ann").eq([0, 1]));
+/// assert!(bank.len() == 2 && !bank.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl SplitBlockBank {
     /// An empty bank for at least `columns` filters of this many blocks of 32 bytes. The number of
     /// columns is rounded up to a multiple of 64.
     ///
     /// Fails if the columns or the blocks are 0, the blocks 2^32 or more, or the allocation fails.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom_formats::SplitBlockBank::new(100, 32)?.columns(), 128);
-    /// assert!(lanebloom_formats::SplitBlockBank::new(100, 0).is_err());
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
     pub fn new(columns: usize, blocks: usize) -> Result<Self, BuildError> {
         if !(1..=MOST_BLOCKS).contains(&blocks) {
             return Err(BuildError::new(format!(
@@ -92,17 +103,6 @@ impl SplitBlockBank {
     /// largest one.
     ///
     /// Fails if the list is empty or the allocation fails, and as [`push_all`](Self::push_all).
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let empty = |bytes| SplitBlockBloom::with_bytes(bytes).unwrap();
-    /// let filters = [32, 1024].map(empty);
-    /// filters.iter().for_each(|filter| _ = filter.insert("ann"));
-    /// let bank = SplitBlockBank::from_filters(&filters)?;
-    /// assert!(bank.blocks() == 32 && bank.which("ann").eq([0, 1]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn from_filters<F: Borrow<SplitBlockBloom>>(filters: &[F]) -> Result<Self, BankError> {
         let Some(blocks) = filters.iter().map(|filter| filter.borrow().blocks()).max() else {
             return Err(BuildError::new("a bank of 0 filters has no number of blocks").into());
@@ -114,6 +114,28 @@ impl SplitBlockBank {
 }
 
 /// Filters into columns, and out of them.
+///
+/// ```
+/// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+///
+/// let mut bank = SplitBlockBank::new(64, 32)?;
+/// let filter = SplitBlockBloom::with_bytes(1024)?;
+/// filter.insert("ann");
+/// let column = bank.push(&filter)?;
+/// assert!(bank.which("ann").eq([column]) && bank.to_filter(column)? == filter);
+/// assert!(bank.to_filter(64).is_err());
+/// let error = bank.push(&SplitBlockBloom::with_bytes(320)?).unwrap_err();
+/// let expected = "a filter of 10 blocks does not fit a bank of 32";
+/// assert!(error.to_string().starts_with(expected));
+///
+/// let smaller = SplitBlockBloom::with_bytes(512)?;
+/// smaller.insert("ann");
+/// assert_eq!(bank.push_all(&[&filter, &smaller])?, [1, 2]);
+/// assert!(bank.which("ann").eq([0, 1, 2]));
+/// bank.clear(0)?;
+/// assert!(bank.which("ann").eq([1, 2]) && bank.len() == 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl SplitBlockBank {
     /// Copies a filter to the first column that is not in use; returns the column. Other threads
     /// may insert into the filter meanwhile, and ask the bank.
@@ -122,22 +144,6 @@ impl SplitBlockBank {
     ///
     /// Fails if all columns are in use, the filter's blocks neither divide the bank's nor are a
     /// multiple of them, or the allocation of a copy of the filter fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let bank = SplitBlockBank::new(64, 32)?;
-    /// let filter = SplitBlockBloom::with_bytes(1024)?;
-    /// filter.insert("ann");
-    /// let column = bank.push(&filter)?;
-    /// assert!(bank.which("ann").eq([column]) && bank.to_filter(column)? == filter);
-    /// let error = bank.push(&SplitBlockBloom::with_bytes(320)?).unwrap_err();
-    /// let expected = "a filter of 10 blocks does not fit a bank of 32";
-    /// assert!(error.to_string().starts_with(expected));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn push(&self, filter: &SplitBlockBloom) -> Result<usize, BankError> {
         self.bank.push(&self.lines(filter)?)
     }
@@ -146,18 +152,6 @@ impl SplitBlockBank {
     /// small part of the time.
     ///
     /// Fails as [`push`](Self::push). Columns that were written before stay.
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let mut bank = SplitBlockBank::new(64, 32)?;
-    /// let empty = |bytes| SplitBlockBloom::with_bytes(bytes).unwrap();
-    /// let filters = [1024, 512].map(empty);
-    /// filters[1].insert("ann");
-    /// assert_eq!(bank.push_all(&filters)?, [0, 1]);
-    /// assert!(bank.which("ann").eq([1]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn push_all<F: Borrow<SplitBlockBloom>>(&mut self, filters: &[F]) -> Result<Vec<usize>, BankError> {
         let mut columns = Vec::with_capacity(filters.len());
         for filters in filters.chunks(GROUP) {
@@ -170,17 +164,6 @@ impl SplitBlockBank {
 
     /// A column as a filter with the bank's blocks. Fails if the bank lacks the column, or the
     /// allocation fails.
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let filter = SplitBlockBloom::with_bytes(96)?;
-    /// filter.insert("ann");
-    /// let bank = SplitBlockBank::from_filters(&[&filter])?;
-    /// assert!(bank.to_filter(0)? == filter);
-    /// assert!(bank.to_filter(64).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn to_filter(&self, column: usize) -> Result<SplitBlockBloom, BankError> {
         let lines = self.bank.to_filter(column)?;
         let mut content = Owned::new(self.blocks, sizing::keys(self.blocks, 0.01))?;
@@ -190,17 +173,6 @@ impl SplitBlockBank {
 
     /// Empties a column, so that the next [`push`](Self::push) may take it. Fails if the bank lacks
     /// the column.
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let filter = SplitBlockBloom::with_bytes(96)?;
-    /// filter.insert("ann");
-    /// let mut bank = SplitBlockBank::from_filters(&[&filter, &filter])?;
-    /// bank.clear(0)?;
-    /// assert!(bank.which("ann").eq([1]) && bank.len() == 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn clear(&mut self, column: usize) -> Result<(), BankError> {
         self.bank.clear(column)
     }
@@ -228,33 +200,27 @@ impl SplitBlockBank {
 /// Lookups. [`Bank`](lanebloom::bank::Bank) documents each.
 ///
 /// ```
+/// use lanebloom::bank::columns;
 /// use lanebloom_formats::splitblock::hash;
 /// use lanebloom_formats::{Hashed, SplitBlockBank, SplitBlockBloom};
 ///
-/// let filter = SplitBlockBloom::with_bytes(96)?;
-/// filter.insert("ann");
-/// let bank = SplitBlockBank::from_filters(&[&filter])?;
+/// let filters = [(); 2].map(|()| SplitBlockBloom::with_bytes(96).unwrap());
+/// filters[1].insert("ann");
+/// let bank = SplitBlockBank::from_filters(&filters)?;
+/// assert!(bank.which("ann").eq([1]) && bank.which("eve").next().is_none());
+/// assert!(bank.which(&Hashed(hash("ann"))).eq([1]));
 /// let mut found = [7];
-/// assert!(bank.which_into("ann", &mut found));
-/// assert_eq!(found, [1]);
-/// assert!(bank.which(&Hashed(hash("ann"))).eq([0]));
-/// assert!(bank.which(&Hashed(hash("eve"))).next().is_none());
+/// assert!(bank.which_into("ann", &mut found) && found == [0b10]);
+/// let mut all = Vec::new();
+/// bank.which_batch(&["eve", "ann"], |key, found| {
+///     all.extend(columns(found).map(|column| (key, column)));
+/// });
+/// assert_eq!(all, [(1, 1)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl SplitBlockBank {
     /// The columns that may have `key`, in ascending order. A column that is not returned certainly
     /// does not.
-    ///
-    /// ```
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let filter = SplitBlockBloom::with_bytes(96)?;
-    /// filter.insert(&7_i64);
-    /// let empty = SplitBlockBloom::with_bytes(96)?;
-    /// let bank = SplitBlockBank::from_filters(&[&empty, &filter])?;
-    /// assert!(bank.which(&7_i64).eq([1]) && bank.which(&8_i64).next().is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[inline]
     pub fn which<'a, K>(&'a self, key: &K) -> impl Iterator<Item = usize> + use<'a, K>
     where
@@ -272,39 +238,12 @@ impl SplitBlockBank {
 
     /// Calls `each(i, bitmap)` for every key `i` in order, with the columns that may have it;
     /// [`columns`](lanebloom::bank::columns) lists them.
-    ///
-    /// ```
-    /// use lanebloom::bank::columns;
-    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-    ///
-    /// let filter = SplitBlockBloom::with_bytes(96)?;
-    /// filter.insert("ann");
-    /// let bank = SplitBlockBank::from_filters(&[&filter, &filter])?;
-    /// let mut all = Vec::new();
-    /// bank.which_batch(&["eve", "ann"], |key, found| {
-    ///     all.extend(columns(found).map(|column| (key, column)));
-    /// });
-    /// assert_eq!(all, [(1, 0), (1, 1)]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn which_batch<K: Key<Xxh64>>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
         self.bank.which_batch(keys, each);
     }
 }
 
-/// The shape and statistics of a bank.
-///
-/// ```
-/// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
-///
-/// let bank = SplitBlockBank::new(65, 32)?;
-/// assert_eq!((bank.columns(), bank.blocks()), (128, 32));
-/// assert_eq!(bank.memory_bytes(), 128 * 1024);
-/// assert!(bank.is_empty());
-/// bank.push(&SplitBlockBloom::with_bytes(1024)?)?;
-/// assert_eq!(bank.len(), 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// The shape and statistics of a bank. [`new`](Self::new) has an example.
 impl SplitBlockBank {
     /// The number of columns, in use or not: a multiple of 64.
     #[must_use]

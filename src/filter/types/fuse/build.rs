@@ -20,6 +20,8 @@
 //! the copy (8 bytes each). A few shards need no copy: each of them searches all hashes for
 //! its own. Then hashes that come twice are sorted beforehand, and leave a bit for each hash.
 
+use super::table::{Fuse, OwnCells};
+use crate::chunks::ones;
 use crate::error::BuildError;
 use crate::geometry::fuse::{FuseLayout, FuseProbe, MOST_CELLS, SEEDS, mixed, multiplier};
 use crate::words::bits::Hint;
@@ -46,13 +48,6 @@ pub(super) struct Shape {
     pub(super) parallel: bool,
 }
 
-/// A filter that was built: seeds and cells as they are saved, the number of distinct hashes.
-pub(super) struct Built {
-    pub(super) layout: FuseLayout,
-    pub(super) words: Words<u64>,
-    pub(super) keys: usize,
-}
-
 /// Why a shard has no cells yet.
 enum Failed {
     /// Some hashes are equal.
@@ -74,7 +69,7 @@ struct Hashes<'a> {
 }
 
 /// Builds the filter of these hashes, some of which may be equal.
-pub(super) fn build(hashes: &[u64], shape: Shape) -> Result<Built, BuildError> {
+pub(super) fn build(hashes: &[u64], shape: Shape) -> Result<Fuse<OwnCells>, BuildError> {
     let once = Hashes {
         all: hashes,
         repeats: &[],
@@ -89,39 +84,35 @@ pub(super) fn build(hashes: &[u64], shape: Shape) -> Result<Built, BuildError> {
 }
 
 /// [`attempt`] with each hash once.
-fn attempt_distinct(hashes: Hashes<'_>, shape: Shape) -> Result<Built, Failed> {
+fn attempt_distinct(hashes: Hashes<'_>, shape: Shape) -> Result<Fuse<OwnCells>, Failed> {
     let mut sorted = Vec::new();
     let refused = |_| Failed::OutOfMemory(size_of_val(hashes.all));
     sorted.try_reserve_exact(hashes.all.len()).map_err(refused)?;
     sorted.extend_from_slice(hashes.all);
     sort(&mut sorted, shape.parallel);
-    if FuseLayout::shards_for(hashes.len) > MOST_SEARCHED {
+    let repeats;
+    let distinct = if FuseLayout::shards_for(hashes.len) > MOST_SEARCHED {
         sorted.dedup();
-        return attempt(
-            Hashes {
-                all: &sorted,
-                len: sorted.len(),
-                is_sorted: true,
-                ..hashes
-            },
-            shape,
-        );
-    }
-    // The copy would take as much as the build of one shard: what it tells is kept in bits.
-    let repeats = repeats(hashes.all, sorted)?;
-    let repeated: usize = repeats.iter().map(|word| word.count_ones() as usize).sum();
-    attempt(
+        Hashes {
+            all: &sorted,
+            len: sorted.len(),
+            is_sorted: true,
+            ..hashes
+        }
+    } else {
+        // The copy would take as much as the build of one shard: what it tells is kept in bits.
+        repeats = repeated(hashes.all, sorted)?;
         Hashes {
             repeats: &repeats,
-            len: hashes.len - repeated,
+            len: hashes.len - ones(&repeats),
             ..hashes
-        },
-        shape,
-    )
+        }
+    };
+    attempt(distinct, shape)
 }
 
 /// A bit for each hash that equals one before it. Takes the hashes in order, too.
-fn repeats(hashes: &[u64], mut sorted: Vec<u64>) -> Result<Words<u64>, Failed> {
+fn repeated(hashes: &[u64], mut sorted: Vec<u64>) -> Result<Words<u64>, Failed> {
     // The values that come several times, moved to the front.
     let (mut several, mut at) = (0, 0);
     while let Some(&value) = sorted.get(at) {
@@ -182,7 +173,7 @@ struct Members<'a> {
     len: usize,
 }
 
-fn attempt(hashes: Hashes<'_>, shape: Shape) -> Result<Built, Failed> {
+fn attempt(hashes: Hashes<'_>, shape: Shape) -> Result<Fuse<OwnCells>, Failed> {
     let Hashes { all, repeats, .. } = hashes;
     let shards = FuseLayout::shards_for(hashes.len);
     // Only its number of shards is needed before they are counted.
@@ -234,8 +225,7 @@ fn attempt(hashes: Hashes<'_>, shape: Shape) -> Result<Built, Failed> {
         Ok(())
     };
     for_each(&members, seeds, cells, layout.shard_bytes(), shape.parallel, work)?;
-    let keys = hashes.len;
-    Ok(Built { layout, words, keys })
+    Ok(Fuse::of_known_seeds(OwnCells(words), layout, hashes.len))
 }
 
 /// The shards of hashes in their order, which end at these places.

@@ -1,6 +1,5 @@
 //! The engine: cells in memory of its own or in a snapshot, the lookups in them, and the snapshot.
 
-use super::build::Built;
 use crate::codec::{
     AskHasher, Decoded, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, admit, check_zeros,
     in_range, invalid, read_header, read_words, snapshot_bytes, write_words,
@@ -34,7 +33,7 @@ pub trait FuseBytes: Sized {
 
 /// The bytes in memory of their own.
 #[doc(hidden)]
-pub struct OwnCells(Words<u64>);
+pub struct OwnCells(pub(super) Words<u64>);
 
 impl FuseBytes for OwnCells {
     const TYPE: &'static str = "StaticFilter";
@@ -85,12 +84,6 @@ pub struct Fuse<B> {
     isa: Isa,
 }
 
-impl Fuse<OwnCells> {
-    pub(super) fn of(built: Built) -> Self {
-        Self::of_known_seeds(OwnCells(built.words), built.layout, built.keys)
-    }
-}
-
 impl<B: FuseBytes> Fuse<B> {
     /// The engine on these bytes. Fails if a seed is unknown.
     pub(super) fn new(body: B, layout: FuseLayout, keys: usize) -> Decoded<Self> {
@@ -102,7 +95,7 @@ impl<B: FuseBytes> Fuse<B> {
         Ok(Self::of_known_seeds(body, layout, keys))
     }
 
-    fn of_known_seeds(body: B, layout: FuseLayout, keys: usize) -> Self {
+    pub(super) fn of_known_seeds(body: B, layout: FuseLayout, keys: usize) -> Self {
         let seeds = &body.bytes()[..layout.shards as usize];
         Self {
             multipliers: seeds.iter().map(|&seed| multiplier(seed)).collect(),
