@@ -2,7 +2,7 @@
 //! bits and the same answers.
 
 use lanebloom::internal::instruction_sets;
-use lanebloom::{ConcurrentBloom, Hashed};
+use lanebloom::{ConcurrentBloom, Hashed, Key, Murmur3};
 use lanebloom_tests::{LAYOUTS, hash_of_place, number, plain, together};
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]
@@ -27,12 +27,9 @@ fn hashes(from: u64, len: usize) -> Vec<u64> {
 }
 
 /// The answers of the inserts, one after another in plain code, and the filter.
-fn by_one(empty: &ConcurrentBloom, hashes: &[u64]) -> (Vec<bool>, ConcurrentBloom) {
+fn by_one<K: Key<Murmur3>>(empty: &ConcurrentBloom, keys: &[K]) -> (Vec<bool>, ConcurrentBloom) {
     let filter = plain(empty.clone());
-    (
-        hashes.iter().map(|&hash| filter.insert(&Hashed(hash))).collect(),
-        filter,
-    )
+    (keys.iter().map(|key| filter.insert(key)).collect(), filter)
 }
 
 #[cfg(feature = "rayon")]
@@ -40,29 +37,27 @@ fn ones(filter: &ConcurrentBloom) -> usize {
     (filter.statistics().fill_ratio * 8.0 * filter.memory_bytes() as f64).round() as usize
 }
 
-/// Every way to insert `hashes` into `empty`, `chunk` at a time: the same answers as by one, and
-/// the same filter.
-fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
-    let (answers, expected) = by_one(empty, hashes);
+/// Every way to insert keys or hashes into `empty`, `chunk` at a time: the same answers as by one,
+/// and the same filter.
+fn agree<K: Key<Murmur3> + Sync>(empty: &ConcurrentBloom, keys: &[K], chunk: usize) {
+    let (answers, expected) = by_one(empty, keys);
     let count = answers.iter().filter(|&&changed| changed).count();
     let (shared, mut own, flagged, mut own_flagged) = (empty.clone(), empty.clone(), empty.clone(), empty.clone());
-    let mut flags = vec![false; hashes.len()];
+    let mut flags = vec![false; keys.len()];
     let mut own_flags: Vec<bool> = answers.iter().map(|answer| !answer).collect();
     let mut counts = [0; 4];
-    for (i, hashes) in hashes.chunks(chunk).enumerate() {
-        let places = i * chunk..i * chunk + hashes.len();
-        counts[0] += shared.insert_batch(Hashed::slice(hashes));
-        counts[1] += own.exclusive().insert_batch(Hashed::slice(hashes));
-        counts[2] += flagged.insert_batch_into(Hashed::slice(hashes), &mut flags[places.clone()]);
-        counts[3] += own_flagged
-            .exclusive()
-            .insert_batch_into(Hashed::slice(hashes), &mut own_flags[places]);
+    for (i, keys) in keys.chunks(chunk).enumerate() {
+        let places = i * chunk..i * chunk + keys.len();
+        counts[0] += shared.insert_batch(keys);
+        counts[1] += own.exclusive().insert_batch(keys);
+        counts[2] += flagged.insert_batch_into(keys, &mut flags[places.clone()]);
+        counts[3] += own_flagged.exclusive().insert_batch_into(keys, &mut own_flags[places]);
     }
-    assert_eq!(counts, [count; 4], "{empty:?}, {} hashes by {chunk}", hashes.len());
+    assert_eq!(counts, [count; 4], "{empty:?}, {} keys by {chunk}", keys.len());
     assert!(
         flags == answers && own_flags == answers,
-        "{empty:?}, {} hashes by {chunk}",
-        hashes.len()
+        "{empty:?}, {} keys by {chunk}",
+        keys.len()
     );
     assert!(
         [shared, own, flagged, own_flagged]
@@ -74,14 +69,14 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
         let parallel = empty.clone();
         // (How many are new depends on their order, where bits of some hide others'; and of threads
         // with the same hash several may be told that it is.)
-        let changed: usize = hashes
+        let changed: usize = keys
             .chunks(chunk)
-            .map(|hashes| parallel.parallel().insert_batch(Hashed::slice(hashes)))
+            .map(|keys| parallel.parallel().insert_batch(keys))
             .sum();
         let slack = count / 20 + 16;
-        let lines = hashes
+        let lines = keys
             .iter()
-            .map(|&hash| lanebloom_tests::block(hash, empty.layout().blocks));
+            .map(|key| lanebloom_tests::block(key.hash_by(empty.hasher()), empty.layout().blocks));
         let few = lines.collect::<HashSet<_>>().len() <= 64;
         let most = if !few && empty.layout().lines_per_key == 1 {
             count + slack
@@ -106,7 +101,7 @@ fn one_region() {
                 for per_line in [5, 6, 7, 60] {
                     agree(
                         &filter(lines, words, rate).with_isa(isa),
-                        &hashes(0, per_line * lines + 3),
+                        Hashed::slice(&hashes(0, per_line * lines + 3)),
                         usize::MAX,
                     );
                 }
@@ -124,7 +119,7 @@ fn many_regions() {
         for (words, rate) in [(1, 0.1), (2, 0.01), (8, 1e-4)] {
             let filter = filter(lines, words, rate).with_isa(isa);
             filter.insert_batch(Hashed::slice(&hashes(1 << 40, 10_000)));
-            agree(&filter, &hashes(0, 7 * lines), usize::MAX);
+            agree(&filter, Hashed::slice(&hashes(0, 7 * lines)), usize::MAX);
         }
     }
 }
@@ -133,7 +128,11 @@ fn many_regions() {
 #[test]
 fn buckets_are_used_again() {
     let lines = 4 * 4096 + 77;
-    agree(&filter(lines, 2, 0.01), &hashes(0, 30 * lines), usize::MAX);
+    agree(
+        &filter(lines, 2, 0.01),
+        Hashed::slice(&hashes(0, 30 * lines)),
+        usize::MAX,
+    );
 }
 
 /// Many times the keys that it is for, so that several threads take them in several turns.
@@ -143,7 +142,7 @@ fn many_regions_in_several_turns() {
     let lines = 4 * 4096 + 77;
     let empty = filter(lines, 1, 0.5);
     let hashes = hashes(0, (8 << 20) + 100_000);
-    let (answers, expected) = by_one(&empty, &hashes);
+    let (answers, expected) = by_one(&empty, Hashed::slice(&hashes));
     let count = answers.into_iter().filter(|&changed| changed).count();
     let mut own = empty.clone();
     assert_eq!(empty.insert_batch(Hashed::slice(&hashes)), count);
@@ -166,8 +165,12 @@ fn many_hashes_for_one_region() {
         let hashes: Vec<u64> = (0..7 * lines as u64)
             .map(|i| hash_of_place(high | number(i) >> 20))
             .collect();
-        agree(&empty, &hashes, usize::MAX);
-        agree(&empty, &vec![hash_of_place(high | 12_345); 6 * lines], usize::MAX);
+        agree(&empty, Hashed::slice(&hashes), usize::MAX);
+        agree(
+            &empty,
+            &vec![Hashed(hash_of_place(high | 12_345)); 6 * lines],
+            usize::MAX,
+        );
     }
 }
 
@@ -175,29 +178,11 @@ fn many_hashes_for_one_region() {
 fn keys_as_their_hashes() {
     for lines in [500, 4 * 4096 + 9] {
         let keys: Vec<u64> = (0..8 * lines as u64).collect();
-        let mut expected = filter(lines, 2, 0.01);
-        let (shared, mut own, flagged) = (expected.clone(), expected.clone(), expected.clone());
-        let answers: Vec<bool> = keys.iter().map(|key| expected.insert(key)).collect();
-        let count = answers.iter().filter(|&&changed| changed).count();
-        assert_eq!(shared.insert_batch(&keys), count);
-        assert_eq!(own.exclusive().insert_batch(&keys), count);
-        let mut flags = vec![false; keys.len()];
-        assert_eq!(flagged.insert_batch_into(&keys, &mut flags), count);
-        assert!(flags == answers);
-        let mut own_flagged = filter(lines, 2, 0.01);
-        flags.fill(true);
-        assert_eq!(own_flagged.exclusive().insert_batch_into(&keys, &mut flags), count);
-        assert!(flags == answers);
-        assert!(shared == expected && own == expected && flagged == expected && own_flagged == expected);
-        #[cfg(feature = "rayon")]
-        {
-            let parallel = filter(lines, 2, 0.01);
-            assert_eq!(parallel.parallel().insert_batch(&keys), count);
-            assert!(parallel == expected);
-        }
-        expected.clear();
-        expected.extend(&keys);
-        assert!(shared == expected);
+        let empty = filter(lines, 2, 0.01);
+        agree(&empty, &keys, usize::MAX);
+        let mut extended = empty.clone();
+        extended.extend(&keys);
+        assert!(extended == by_one(&empty, &keys).1);
     }
 }
 
@@ -209,16 +194,16 @@ fn two_lines_per_key() {
             for lines in [2, 100, 500] {
                 for per_line in [3, 30] {
                     let empty = filter_of(2, lines, words, rate).with_isa(isa);
-                    agree(&empty, &hashes(0, per_line * lines + 3), usize::MAX);
+                    agree(&empty, Hashed::slice(&hashes(0, per_line * lines + 3)), usize::MAX);
                 }
             }
         }
         let filter = filter_of(2, 5 * 4096 + 2, 8, 1e-6).with_isa(isa);
         filter.insert_batch(Hashed::slice(&hashes(1 << 40, 10_000)));
-        agree(&filter, &hashes(0, 80_000), usize::MAX);
+        agree(&filter, Hashed::slice(&hashes(0, 80_000)), usize::MAX);
         // Dense, half of them present, and many of one region.
         let more = [hashes(0, 80_000), hashes(1 << 20, 80_000), vec![12_345; 1000]].concat();
-        agree(&filter, &more, usize::MAX);
+        agree(&filter, Hashed::slice(&more), usize::MAX);
         filter.insert_batch(Hashed::slice(&more));
         assert_eq!(filter.insert_batch(Hashed::slice(&more)), 0);
     }
@@ -247,7 +232,7 @@ fn new_and_present_keys_in_runs() {
                         }
                     };
                     let mixed: Vec<u64> = (0..len).flat_map(run).take(len).collect();
-                    agree(&filter, &mixed, usize::MAX);
+                    agree(&filter, Hashed::slice(&mixed), usize::MAX);
                 }
             }
         }
@@ -267,7 +252,7 @@ proptest! {
     ) {
         let empty = filter_of(per_key, lines, words, 0.02);
         let hashes: Vec<u64> = (0..(lines * per_line) as u64).map(|i| number(seed ^ (number(i ^ seed) % distinct))).collect();
-        agree(&empty, &hashes, chunk);
+        agree(&empty, Hashed::slice(&hashes), chunk);
     }
 }
 
@@ -279,7 +264,7 @@ fn of_racing_inserters_exactly_one_wins() {
         let filter = filter(lines, 1, 0.5);
         assert_eq!(filter.layout().bits_per_line, 1);
         let all = hashes(0, 40 * lines);
-        let (_, expected) = by_one(&filter, &all);
+        let (_, expected) = by_one(&filter, Hashed::slice(&all));
         let insert = |thread: usize| {
             let (mut won, mut flags) = (0, vec![false; all.len()]);
             for hashes in all[thread * all.len() / 8..].chunks(all.len() / 5) {
