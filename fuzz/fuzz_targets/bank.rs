@@ -7,7 +7,7 @@
 
 mod summed;
 
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, codec};
 use lanebloom::bank::{BankView, FilterBank, columns};
 use libfuzzer_sys::fuzz_target;
 use summed::{LIMIT, agree, summed};

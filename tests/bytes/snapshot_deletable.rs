@@ -239,7 +239,7 @@ fn the_parts_of_a_pair_have_their_places_and_its_secret() {
 /// are none.
 #[test]
 fn every_bit_of_no_slot_is_an_error() {
-    for (bits, top) in [(10, 4), (12, 4), (16, 0)] {
+    for (bits, top) in [(10, 4), (12, 4), (16, 0), (21, 1)] {
         let bytes = cuckoo(bits, 26, 60).snapshot().to_vec();
         for bucket in [0, 1, 7, 25] {
             for bit in 64 - top..64 {

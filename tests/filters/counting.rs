@@ -1,6 +1,7 @@
 //! The counting filter against a multiset, its rates against the model, and its contract with real
 //! threads.
 
+use crate::restarted;
 use lanebloom::counting::{Builder, CountingBloom};
 use lanebloom::{Hashed, Membership, SipHash13};
 use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, assert_prints, hit_rate, number, together};
@@ -20,6 +21,8 @@ enum Step {
     RemoveBatch(Vec<u16>),
     Union(Vec<u16>),
     Clear,
+    /// Goes on with a snapshot that is read.
+    Restart,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,6 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => keys().prop_map(Step::RemoveBatch),
         1 => keys().prop_map(Step::Union),
         1 => Just(Step::Clear),
+        1 => Just(Step::Restart),
     ]
 }
 
@@ -134,6 +138,7 @@ proptest! {
                     prop_assert!(united == changed || filter.stuck_counters() > 0);
                     keys.into_iter().for_each(|key| set.insert(key));
                 }
+                Step::Restart => filter = restarted(&filter),
                 Step::Clear => {
                     filter.clear();
                     prop_assert!(filter == build());

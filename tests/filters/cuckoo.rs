@@ -1,7 +1,7 @@
 //! The cuckoo filter beside a multiset, full and beyond, its rates beside its model, and with real
 //! threads near its highest load.
 
-use crate::{Step, measure_slots, steps};
+use crate::{Step, measure_slots, restarted, steps};
 use lanebloom::cuckoo::{Builder, CuckooFilter};
 use lanebloom::{Hashed, Membership};
 use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hash_of_fingerprint_product, number, together};
@@ -122,6 +122,7 @@ proptest! {
                     prop_assert_eq!(sum, removed.iter().filter(|&&removed| removed).count());
                 }
                 Step::Clone => filter = filter.clone(),
+                Step::Restart => filter = restarted(&filter),
             }
             prop_assert_eq!(filter.len(), model.values().sum::<usize>());
             for hash in all_hashes() {

@@ -1,7 +1,7 @@
 //! The d-left filter beside a multiset, full and saturated, its rates beside its model, and with
 //! real threads that share its cells.
 
-use crate::{Step, measure_slots, steps};
+use crate::{Step, measure_slots, restarted, steps};
 use lanebloom::{DLeftFilter, Hashed};
 use lanebloom_tests::{STRESS_KEYS, fingerprint_product, hash_of_fingerprint_product, number, together};
 use proptest::prelude::*;
@@ -85,6 +85,7 @@ proptest! {
                     prop_assert_eq!(removed, expected);
                 }
                 Step::Clone => filter = filter.clone(),
+                Step::Restart => filter = restarted(&filter),
             }
             prop_assert_eq!(filter.len(), model.0.values().sum::<usize>());
             prop_assert_eq!(filter.statistics().fill_ratio, model.0.len() as f64 / 32.0);

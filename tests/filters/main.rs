@@ -20,7 +20,7 @@ mod sets;
 mod tombstone;
 mod windowed;
 
-use lanebloom::internal::traits::{Insert, Planned};
+use lanebloom::internal::traits::{Encode, Insert, Planned};
 use lanebloom::{Builder, ConcurrentBloom, CountingBloom, Filter, Membership};
 use lanebloom_tests::{hit_rate, number};
 use proptest::prelude::*;
@@ -66,6 +66,14 @@ fn measure_slots<E: Planned + Insert>(builder: Builder<E>, keys: usize, queries:
     }
 }
 
+/// The filter, after its snapshot was read.
+fn restarted<E: Encode>(filter: &Filter<E>) -> Filter<E> {
+    let bytes = filter.snapshot().to_vec();
+    let (same, _) = Filter::<E>::from_bytes(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    assert!(same.snapshot().to_vec() == bytes && same.statistics() == filter.statistics());
+    same
+}
+
 /// A step of a filter with slots beside its model.
 #[derive(Clone, Debug)]
 enum Step {
@@ -73,7 +81,9 @@ enum Step {
     Remove(u64),
     InsertBatch(Vec<u64>),
     RemoveBatch(Vec<u64>),
+    /// Goes on with a copy, or with a snapshot that is read.
     Clone,
+    Restart,
 }
 
 /// Fewer than `most` steps, with batches of fewer than `batch` hashes. `removes` is how often
@@ -91,6 +101,7 @@ fn steps(
         2 => hashes.clone().prop_map(Step::InsertBatch),
         removes[1] => hashes.prop_map(Step::RemoveBatch),
         1 => Just(Step::Clone),
+        1 => Just(Step::Restart),
     ];
     prop::collection::vec(step, 0..most)
 }

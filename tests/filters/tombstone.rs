@@ -1,6 +1,7 @@
 //! The pair of filters against two sets, its two rates against the model, and claims by real
 //! threads.
 
+use crate::restarted;
 use lanebloom::tombstone::{Builder, TombstoneBloom};
 use lanebloom::{Hashed, Membership};
 use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, number, together};
@@ -20,6 +21,8 @@ enum Step {
     RemoveBatch(Vec<u16>),
     Union(Vec<u16>, Vec<u16>),
     Clear,
+    /// Goes on with a snapshot that is read.
+    Restart,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -31,6 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => keys().prop_map(Step::RemoveBatch),
         1 => (keys(), keys()).prop_map(|(added, removed)| Step::Union(added, removed)),
         1 => Just(Step::Clear),
+        1 => Just(Step::Restart),
     ]
 }
 
@@ -89,6 +93,7 @@ proptest! {
                     removed.extend(gone.into_iter().filter(|key| new.contains(key)));
                     added.extend(new);
                 }
+                Step::Restart => filter = restarted(&filter),
                 Step::Clear => {
                     filter.clear();
                     single.clear();
