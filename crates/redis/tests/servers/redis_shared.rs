@@ -575,87 +575,93 @@ fn it_logs_in() {
 /// Answers that no server gives, of which a fuzzer would try more: each ends the pass.
 #[test]
 fn a_server_that_answers_without_sense_is_an_error() {
+    fn list(texts: &[&str]) -> redis::Value {
+        let text = |text: &&str| redis::Value::BulkString((*text).into());
+        redis::Value::Array(texts.iter().map(text).collect())
+    }
     // Its answers to scripts, one after another, and then always the last.
-    let nonsense = |answers: Vec<redis::Value>| {
-        Mock::new(move |request| Ok(vec![answers[answers.len().min(request.number) - 1].clone()]))
+    let error_of = |answers: Vec<redis::Value>| {
+        let answer = move |place: usize| Ok(vec![answers[answers.len().min(place) - 1].clone()]);
+        let mut server = Mock::new(move |request| answer(request.number));
+        ends(move || {
+            passes_over(&mut server, Arc::new(filter(KEYS)), 1)
+                .unwrap_err()
+                .to_string()
+        })
     };
-    let text = |text: &str| redis::Value::BulkString(text.into());
-    let list = redis::Value::Array;
-    let answers = |answers: Vec<redis::Value>| {
-        let result = passes_over(&mut nonsense(answers), Arc::new(filter(KEYS)), 1);
-        result.unwrap_err().to_string()
-    };
-    let exchange = |answer: &[&str]| {
-        let answer = answer.iter().copied().map(text).collect();
-        answers(vec![list(vec![text(""); 3]), list(answer)])
-    };
-    // More, without end.
-    assert!(exchange(&["more", "1-1", ""]).contains("the reply of the script is unknown"));
-    assert!(exchange(&["done", "1-1", "", "1-1"]).contains("an exchange without its delta"));
-    assert!(exchange(&["done"]).contains("the reply of the script is too short"));
-    let own = format!("2 {} 2 3 0 0", filter(KEYS).layout().blocks);
-    assert!(exchange(&["other", &own, ""]).contains("differs"));
-    // Lost chunks without end.
-    let gaps = || {
-        let delta = redis::Value::BulkString(vec![0, 0, 0, 0, 0, 0]);
-        list(vec![text("gaps"), text("1-1"), text(""), text("1-1"), delta])
-    };
-    let mut gaps = vec![gaps(); 20];
-    gaps.insert(0, list(vec![text(""); 3]));
-    assert!(answers(gaps).contains("trimmed its log faster than this node could read it"));
+    const NOTHING: &[&str] = &["", "", ""];
+    const STATE: &[&str] = &["", "1-1", "", "3", "1-1"];
+    let (own, long) = (
+        format!("2 {} 2 3 0 0", filter(KEYS).layout().blocks),
+        "x".repeat(1 << 20),
+    );
+    let (no_chunk, no_id) = (
+        "a chunk is none of the filter's",
+        "a version is not the id of a stream entry",
+    );
+    let too_fast = "the server trimmed its log faster than this node could read it";
+    for (answers, says) in [
+        (
+            &[NOTHING, &["more", "1-1", ""]][..],
+            "the reply of the script is unknown",
+        ),
+        (&[NOTHING, &["done", "1-1", "", "1-1"]], "an exchange without its delta"),
+        (&[NOTHING, &["done"]], "the reply of the script is too short"),
+        (&[NOTHING, &["other", &own, ""]], "differs"),
+        (&[&[""]], "the reply of the script is too short"),
+        (&[&["", "1-1", "", "99", "1-1"]], no_chunk),
+        (&[&["", "1-1", "", "18446744073709551615", "1-1"]], no_chunk),
+        (&[&["", "1-1", "", "x", "1-1"]], no_chunk),
+        (&[&["", "1-1", "", "0", "1"]], no_id),
+        (&[&["", "1-1", "", "0", "-"]], no_id),
+        (&[STATE, &[]], "the reply has other chunks than the request"),
+        (&[STATE, &["1-1"; 3]], "the reply has a version without its chunk"),
+        (
+            &[STATE, &["1-1", "", "1-1", ""]],
+            "the reply has other chunks than the request",
+        ),
+        (&[STATE, &["x", ""]], no_id),
+        (
+            &[STATE, &["1-1", &long]],
+            "the chunk is longer than its part of the filter",
+        ),
+        // Lost chunks without end, and a log that is lost again and again.
+        (&[NOTHING, &["gaps", "1-1", "", "1-1", "\0\0\0\0\0\0"]], too_fast),
+        (&[NOTHING, &["lost", "1-1", ""]].repeat(10), too_fast),
+    ] {
+        let error = error_of(answers.iter().map(|texts| list(texts)).collect());
+        let is_foreign = error.contains("was not written by a shared filter: ") && error.starts_with("{fuzz}:");
+        assert!(
+            error.contains(says) && (is_foreign || says == too_fast || says == "differs"),
+            "{error}"
+        );
+    }
     // More without end, each time of something new.
     let mut endless = Mock::new(move |request| {
-        if request.number == 1 {
-            return Ok(vec![list(vec![text(""); 3])]);
-        }
-        let id = || text(&format!("{}-1", request.number));
-        let delta = redis::Value::BulkString(vec![0, 0, 0, 0, 1, 0, 0, 0]);
-        Ok(vec![list(vec![text("more"), id(), text(""), id(), delta])])
+        let id = format!("{}-1", request.number);
+        let more = ["more", &id, "", &id, "\0\0\0\0\x01\0\0\0"];
+        Ok(vec![list(if request.number == 1 { NOTHING } else { &more })])
     });
     let error = ends(move || passes_over(&mut endless, Arc::new(filter(KEYS)), 1));
-    let too_fast = "trimmed its log faster than this node could read it";
     assert!(error.unwrap_err().to_string().contains(too_fast));
-    // An error shows the beginning of a reply that is not a list of texts, for a read and for an
-    // exchange; and there are as many chunks in a reply as were asked for.
-    let long = || redis::Value::BulkString(vec![b'x'; 1 << 20]);
-    let lost = [list(vec![text(""); 3]), list(vec![text("lost"), text("1-1"), text("")])];
-    assert!(answers(vec![lost; 10].concat()).contains(too_fast));
-    let state = || list(vec![text(""), text("1-1"), text(""), text("3"), text("1-1")]);
+    // An error shows the beginning of a reply that is not a list of texts.
+    let long = || redis::Value::BulkString(long.clone().into());
     for (sound, script) in [
-        (vec![], "read.lua"),
-        (vec![state()], "read.lua"),
-        (vec![list(vec![text(""); 3])], "exchange.lua"),
+        (&[][..], "read.lua"),
+        (&[STATE], "read.lua"),
+        (&[NOTHING], "exchange.lua"),
     ] {
-        let others = [list(vec![list(vec![long()])]), redis::Value::Okay, redis::Value::Nil];
-        for nonsense in others.into_iter().chain([long()]) {
-            let error = answers([&sound[..], &[nonsense]].concat());
+        let nested = redis::Value::Array(vec![redis::Value::Array(vec![long()])]);
+        for nonsense in [nested, redis::Value::Okay, redis::Value::Nil, long()] {
+            let sound = sound.iter().map(|texts| list(texts));
+            let error = error_of(sound.chain([nonsense]).collect());
             let says = format!("unexpected reply to {script}: ");
             assert!(error.starts_with(&says) && error.len() < 200, "{error}");
         }
     }
-    assert!(answers(vec![list(vec![text("")])]).contains("the reply of the script is too short"));
-    for (chunk, version, says) in [
-        ("99", "1-1", "a chunk is none of the filter's"),
-        ("18446744073709551615", "1-1", "a chunk is none of the filter's"),
-        ("x", "1-1", "a chunk is none of the filter's"),
-        ("0", "1", "a version is not the id of a stream entry"),
-        ("0", "-", "a version is not the id of a stream entry"),
-    ] {
-        let state = [text(""), text("1-1"), text(""), text(chunk), text(version)];
-        let error = answers(vec![list(state.into())]);
-        let foreign = "{fuzz}:versions was not written by a shared filter: ";
-        assert_eq!(error, format!("{foreign}{says}"));
-    }
-    let two = [text("1-1"), text(""), text("1-1"), text("")];
-    for chunks in [vec![], vec![text("1-1"); 3], two.into()] {
-        assert!(answers(vec![state(), list(chunks)]).contains("the reply has "));
-    }
-    let version = answers(vec![state(), list(vec![text("x"), text("")])]);
-    assert!(version.contains("a version is not the id of a stream entry"));
-    assert!(answers(vec![state(), list(vec![text("1-1"), long()])]).contains("the chunk is longer"));
     // An error that is long is one as well.
     let error = redis::parse_redis_value(format!("-ERR {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();
-    assert!(answers(vec![error]).len() < 600);
+    assert!(error_of(vec![error]).len() < 600);
 }
 
 /// A lone key is some hundred bytes; of those, the empty exchange's are most.

@@ -948,15 +948,13 @@ impl<'a> World<'a> {
             [_, "writes"] => _ = self.write(i),
             [_, "writes", rows] => (0..number(rows)).for_each(|_| _ = self.write(i)),
             [_, "passes"] => self.pass(i),
-            [_, "passes", "before", at, step @ ..] => {
-                let is_there = |place: usize| place as u64 == number(at);
-                let before = |place| {
-                    if is_there(place) {
-                        self.play_step(step)
-                    }
-                };
+            [_, "passes", "before", events @ ..] => {
                 _ = self.pass_amid(i, |place| {
-                    before(place);
+                    for event in events.split(|word| *word == "&") {
+                        if number(event[0]) == place as u64 {
+                            self.play_step(&event[1..]);
+                        }
+                    }
                     Fate::Sent
                 });
             }
