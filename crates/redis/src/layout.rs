@@ -2,7 +2,7 @@
 //! bits. `bitmap/calls.rs` sends the offsets to a server. `local_bitmap.rs` tests them in a copy.
 
 use highway::{HighwayHash, HighwayHasher, Key};
-use lanebloom::{BuildError, Funnel, Murmur3, Sink};
+use lanebloom::{BuildError, Funnel, Murmur3, Sink, Statistics};
 use lanebloom_formats::internal::{guava_functions, guava_size};
 use std::fmt::Display;
 
@@ -169,11 +169,27 @@ impl BitmapLayout {
 
     /// The number of keys that set `ones` bits in the mean: Redisson's `count`, in the order of
     /// its operations.
-    pub(crate) fn keys_for(&self, ones: u64) -> u64 {
+    fn keys_for(&self, ones: u64) -> u64 {
         let bits = self.bits as f64;
         let keys = -bits / f64::from(self.functions) * (1.0 - ones as f64 / bits).ln();
         // Java's `Math.round`: halves up. (An infinite number becomes the greatest.)
         (keys + 0.5).floor() as u64
+    }
+
+    /// The statistics of bitmaps in which so many bits are set.
+    pub(crate) fn statistics(&self, of_each: impl IntoIterator<Item = u64>) -> Statistics {
+        let (mut fill, mut bitmaps, mut len, mut absent) = (0.0, 0.0, 0_u64, 1.0);
+        for ones in of_each {
+            let its_fill = ones as f64 / self.bits as f64;
+            (fill, bitmaps) = (fill + its_fill, bitmaps + 1.0);
+            len = len.saturating_add(self.keys_for(ones));
+            absent *= 1.0 - its_fill.powi(self.functions.into());
+        }
+        Statistics::new(
+            fill / f64::max(bitmaps, 1.0),
+            usize::try_from(len).unwrap_or(usize::MAX),
+            1.0 - absent,
+        )
     }
 
     /// Appends the offsets of the key's bits; returns whether the layout has a place for the key.

@@ -9,7 +9,7 @@ use crate::error::{BitmapError, Kind, Report};
 use crate::layout::MAX_BITS;
 use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::internal::{AccessPlan, acquire_if};
-use lanebloom::{Answers, Funnel};
+use lanebloom::{Answers, Funnel, Statistics};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
 use std::{fmt, iter};
@@ -519,8 +519,8 @@ impl LocalBitmap {
         self.all_bits().map(ConcurrentBitmap::memory_bytes).sum()
     }
 
-    /// The copy's false-positive rate, computed from the fraction of its bits that are set. It
-    /// assumes good hash functions (scrapy's are not).
+    /// The copy's fill, number of keys and false-positive rate, like those of
+    /// [the filter](RedisBitmap::statistics).
     ///
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
@@ -529,29 +529,26 @@ impl LocalBitmap {
     /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
-    /// assert_eq!(copy.current_false_positive_rate(), 0.0);
+    /// assert_eq!(copy.statistics().false_positive_rate, 0.0);
     /// filter.insert_batch(&mut connection, &(0..1000).collect::<Vec<u32>>())?;
     /// copy.refresh(&mut connection)?;
-    /// assert!((0.008..0.012).contains(&copy.current_false_positive_rate()));
+    /// assert!((0.008..0.012).contains(&copy.statistics().false_positive_rate));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        let layout = &self.source.layout;
-        let absent = self
-            .all_bits()
-            .map(|bits| 1.0 - (bits.len() as f64 / layout.bits as f64).powi(layout.functions.into()));
-        1.0 - absent.product::<f64>()
+    pub fn statistics(&self) -> Statistics {
+        let ones = self.all_bits().map(|bits| bits.len() as u64);
+        self.source.layout.statistics(ones)
     }
 }
 
-/// A summary. It reads the whole copy for the rate.
+/// A summary. It reads the whole copy for the statistics.
 impl fmt::Debug for LocalBitmap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalBitmap")
             .field("source", &self.source)
             .field("bitmaps", &self.bitmaps())
-            .field("current_false_positive_rate", &self.current_false_positive_rate())
+            .field("statistics", &self.statistics())
             .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,7 @@ use crate::RedisBitmap;
 use crate::connection::Async;
 use crate::error::BitmapError;
 use crate::local_bitmap::{LocalBitmap, Refreshed};
-use lanebloom::{Answers, Funnel};
+use lanebloom::{Answers, Funnel, Statistics};
 use redis::aio::ConnectionLike;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ use std::time::Duration;
 /// assert_eq!(flags, [true, false]);
 /// RedisBitmap::insert_pairs_async(connection, &pairs, &mut flags).await?;
 /// assert_eq!(flags, [false, true]);
-/// assert_eq!(seen.estimated_len_async(connection).await?, 4);
+/// assert_eq!(seen.statistics_async(connection).await?.len, 4);
 ///
 /// assert!(seen.expire_async(connection, Duration::from_secs(9)).await?);
 /// let other = RedisBitmap::go_zero("other", 20_000)?;
@@ -157,9 +157,12 @@ impl RedisBitmap {
         self.configure(&mut Async(connection)).await
     }
 
-    /// [`estimated_len`](Self::estimated_len).
-    pub async fn estimated_len_async(&self, connection: &mut (impl ConnectionLike + Send)) -> Result<u64, BitmapError> {
-        self.estimate(&mut Async(connection)).await
+    /// [`statistics`](Self::statistics).
+    pub async fn statistics_async(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+    ) -> Result<Statistics, BitmapError> {
+        self.count(&mut Async(connection)).await
     }
 
     /// [`fetch_local`](Self::fetch_local).

@@ -3,7 +3,7 @@
 use super::{RedisBitmap, Work};
 use crate::connection::{Blocking, now};
 use crate::error::BitmapError;
-use lanebloom::{Answers, Funnel};
+use lanebloom::{Answers, Funnel, Statistics};
 use redis::ConnectionLike;
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ impl RedisBitmap {
     /// made.insert(&mut connection, "ann")?;
     /// let users = RedisBitmap::open_redisson(&mut connection, "users")?.unwrap();
     /// assert_eq!(users.bit_size(), made.bit_size());
-    /// assert_eq!(users.estimated_len(&mut connection)?, 1);
+    /// assert_eq!(users.statistics(&mut connection)?.len, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open_redisson(
@@ -181,13 +181,15 @@ impl RedisBitmap {
         now(self.configure(&mut Blocking(connection)))
     }
 
-    /// The number of keys, estimated from the number of bits that are set. The server reads the
-    /// whole bitmap to count them, and does nothing else meanwhile.
+    /// The fill, the number of keys and the false-positive rate, from the number of bits that are
+    /// set. The server reads the whole bitmap to count them, and does nothing else meanwhile.
     ///
-    /// It is Redisson's `count`. It assumes good hash functions (scrapy's are not).
-    #[doc(alias("count", "BITCOUNT"))]
-    pub fn estimated_len(&self, connection: &mut dyn ConnectionLike) -> Result<u64, BitmapError> {
-        now(self.estimate(&mut Blocking(connection)))
+    /// The number of keys is Redisson's `count`. It and the rate assume good hash functions
+    /// (scrapy's are not). The number of expected keys is not on the server, so `bits_per_key` is 0
+    /// and `is_overfull` is false.
+    #[doc(alias("count", "estimated_len", "BITCOUNT"))]
+    pub fn statistics(&self, connection: &mut dyn ConnectionLike) -> Result<Statistics, BitmapError> {
+        now(self.count(&mut Blocking(connection)))
     }
 
     /// Renames the filter's Redis keys to those of `to`, at one moment; returns whether there were

@@ -7,7 +7,7 @@ use crate::answers::pass_on;
 use crate::connection::{self, Connection, Script, Talk, lossy};
 use crate::error::{BitmapError, Kind, Report};
 use crate::layout::{BitmapLayout, config_of};
-use lanebloom::{Answers, Funnel};
+use lanebloom::{Answers, Funnel, Statistics};
 use redis::{Pipeline, ToRedisArgs, Value};
 use std::time::Duration;
 use std::{mem, ptr};
@@ -440,19 +440,16 @@ impl RedisBitmap {
         Ok(self.talk(connection).integer("RENAME", &renamed)? > 0)
     }
 
-    /// The number of keys that set as many bits in the mean as are set.
-    pub(super) async fn estimate(&self, connection: &mut impl Connection) -> Result<u64, BitmapError> {
+    pub(super) async fn count(&self, connection: &mut impl Connection) -> Result<Statistics, BitmapError> {
         let mut pipeline = redis::pipe();
         for number in 0..self.bitmaps(connection).await? {
             pipeline.cmd("BITCOUNT").arg(self.bitmap_key(number as usize));
         }
         let mut talk = self.talk(connection);
-        let mut keys = 0u64;
-        for ones in talk.send(pipeline).await? {
-            let ones = talk.integer("BITCOUNT", &ones)?;
-            keys = keys.saturating_add(self.layout.keys_for(ones as u64));
-        }
-        Ok(keys)
+        let replies = talk.send(pipeline).await?;
+        let ones = replies.iter().map(|ones| Ok(talk.integer("BITCOUNT", ones)? as u64));
+        let ones: Vec<u64> = ones.collect::<Result<_, Report>>()?;
+        Ok(self.layout.statistics(ones))
     }
 
     /// The number of bitmaps, at least one. Fails if the filter has another configuration.

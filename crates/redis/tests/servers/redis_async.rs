@@ -227,7 +227,7 @@ fn places_are_counted_before_anything_is_sent() {
         "`keys` has 1 elements, but `out` has 71",
     ];
     assert_eq!(messages, [of_keys, of_words, of_pairs, of_keys, of_pairs]);
-    assert_eq!(filter.estimated_len(blocking).unwrap(), 0);
+    assert_eq!(filter.statistics(blocking).unwrap().len, 0);
 }
 
 /// If a later round trip fails, the keys of those before are inserted: their answers are passed on.
@@ -300,8 +300,8 @@ fn asynchronous_calls_about_whole_filters() {
         assert!((495..=500).contains(&inserted), "{inserted}");
         let opened = RedisBitmap::open_redisson_async(connection, "users").await.unwrap();
         assert_eq!(opened.unwrap().bit_size(), users.bit_size());
-        let len = users.estimated_len_async(connection).await.unwrap();
-        assert_eq!(len, users.estimated_len(&mut blocking).unwrap());
+        let now = users.statistics_async(connection).await.unwrap();
+        assert_eq!(now, users.statistics(&mut blocking).unwrap());
 
         let next = RedisBitmap::redisson("next", 1000, 0.01).unwrap();
         next.insert_async(connection, "ann").await.unwrap();

@@ -73,7 +73,7 @@ fn a_node_refuses_what_another_has() {
             theirs.insert(&mut connection, "a").unwrap_err(),
             theirs.insert_batch(&mut connection, &["a", "b"]).unwrap_err(),
             theirs.fetch_local(&mut connection, 1 << 20).unwrap_err(),
-            theirs.estimated_len(&mut connection).unwrap_err(),
+            theirs.statistics(&mut connection).unwrap_err(),
             theirs.expire(&mut connection, PATIENCE).unwrap_err(),
             theirs.clear(&mut connection).unwrap_err(),
             RedisBitmap::contains_pairs(&mut connection, &pairs, &mut out).unwrap_err(),
@@ -231,7 +231,7 @@ fn nothing_is_lost_while_slots_move() {
     {
         let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
         assert!(copy.contains(&key(0, 0)) && !copy.contains(&key(0, 4)));
-        assert!(filter.estimated_len(&mut connection).unwrap() > 70);
+        assert!(filter.statistics(&mut connection).unwrap().len > 70);
         assert!(filter.expire(&mut connection, PATIENCE).unwrap());
         let error = filter.rename(&mut connection, next).unwrap_err();
         assert!(error.is_cross_slot(), "{error}");

@@ -60,7 +60,7 @@ fn pairs_answer_as_single_calls() {
         assert_eq!(found, expected);
     }
     for (paired, single) in paired.iter().zip(&single) {
-        let lens = [paired, single].map(|filter| filter.estimated_len(connection).unwrap());
+        let lens = [paired, single].map(|filter| filter.statistics(connection).unwrap().len);
         assert!(lens[0] == lens[1] && lens[0] > 50, "{paired:?}: {lens:?}");
     }
 }

@@ -172,8 +172,8 @@ fn filters_that_redisson_made_are_found_and_filled() {
     }
     assert!(expected[..300].iter().all(|found| *found));
     // Redisson's `count`.
-    let count = (-4792.0 / 7.0 * (1.0 - bits.len() as f64 / 4792.0).ln()).round() as u64;
-    assert_eq!(ours.estimated_len(connection).unwrap(), count);
+    let count = (-4792.0 / 7.0 * (1.0 - bits.len() as f64 / 4792.0).ln()).round() as usize;
+    assert_eq!(ours.statistics(connection).unwrap().len, count);
     assert!((290..=310).contains(&count), "{count}");
 
     // The other way: what we insert, Redisson finds, and answers of inserts agree.
@@ -206,7 +206,7 @@ fn another_configuration_is_an_error_and_changes_nothing() {
     check(other.contains(connection, "a").unwrap_err());
     check(other.insert(connection, "b").unwrap_err());
     check(other.fetch_local(connection, 1 << 20).unwrap_err());
-    check(other.estimated_len(connection).unwrap_err());
+    check(other.statistics(connection).unwrap_err());
     assert!(!other.try_init(connection).unwrap());
     assert_eq!(bits_of(connection, "seen"), bits);
     // The same numbers from other settings are the same filter, as in Redisson.
@@ -316,7 +316,7 @@ fn a_bitmap_without_its_configuration_is_an_error() {
         filter.insert(connection, "b").unwrap_err(),
         filter.try_init(connection).unwrap_err(),
         RedisBitmap::open_redisson(connection, "seen").unwrap_err(),
-        filter.estimated_len(connection).unwrap_err(),
+        filter.statistics(connection).unwrap_err(),
         filter.fetch_local(connection, 1 << 20).unwrap_err(),
         copy.refresh(connection).unwrap_err(),
         filter.rename(connection, &to).unwrap_err(),
@@ -366,7 +366,7 @@ fn filters_of_every_layout_are_rebuilt_beside_readers() {
             done.store(true, Ordering::Release);
             reader.join().unwrap();
         });
-        let len = live.estimated_len(connection).unwrap();
+        let len = live.statistics(connection).unwrap().len;
         let expected = if format!("{live:?}").contains("Scrapy") {
             20..=60
         } else {

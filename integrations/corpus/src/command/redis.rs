@@ -111,7 +111,7 @@ impl RedisFilter {
 
     /// Asks the server how many keys the filter has. Fails if it is full.
     fn ask(&mut self) -> Result<()> {
-        self.len = self.filter.estimated_len(&mut self.connection)?;
+        self.len = self.filter.statistics(&mut self.connection)?.len as u64;
         self.since = 0;
         // It is an estimate.
         if self.len > self.expected + self.expected / STEPS {
