@@ -102,8 +102,8 @@ where
         })
     }
 
-    /// Announces the generation `number`, after `newest`. Does nothing if another one is newer, or
-    /// `newest` is younger than that.
+    /// Announces the generation `number`, after `newest`. Does nothing if `newest` is younger than
+    /// that, or if another one is newer, and then returns false.
     fn announce(
         &self,
         server: &mut dyn ConnectionLike,
@@ -111,7 +111,7 @@ where
         number: u64,
         wanted: Rebuild,
         lost: bool,
-    ) -> Result<Announced, SharedError> {
+    ) -> Result<bool, SharedError> {
         // Another one in each call: a server that has lost the root may have kept the generation
         // that this node announced before, for other keys.
         let token = self.random.hash_one((number, Instant::now()));
@@ -120,11 +120,8 @@ where
         call.key(self.keys.key("meta")).arg(newest.to_string()).arg(next);
         let age = u64::try_from(wanted.age.as_millis()).unwrap_or(u64::MAX);
         call.arg(wanted.expected_keys).arg(u8::from(lost)).arg(age);
-        Ok(match self.keys.answer(call.invoke(server), "announce.lua")?.first() {
-            None => Announced::Here,
-            Some(word) if word == b"young" => Announced::Not,
-            Some(_) => Announced::Elsewhere,
-        })
+        let answer = self.keys.answer(call.invoke(server), "announce.lua")?;
+        Ok(answer.first().is_none_or(|word| word == b"young"))
     }
 
     /// Goes to the newest generation: see "The switch". `is_gone` says that the server does not
@@ -192,16 +189,6 @@ where
     }
 }
 
-/// The fate of an announcement.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Announced {
-    Here,
-    /// Another generation is newer.
-    Elsewhere,
-    /// The present one is too young.
-    Not,
-}
-
 /// The content of the root key.
 struct Root {
     newest: Id,
@@ -248,9 +235,9 @@ where
             if let Some(wanted) = self.replica.fill_state.rebuild {
                 let newest = self.local.newest().id;
                 let has_lost = self.unpushed.is_cut;
-                let announced = self.announce(server, newest, newest.number + 1, wanted, has_lost)?;
-                // Its source reads the rows of these inserts. Otherwise the pass has pushed them.
-                if announced != Announced::Elsewhere {
+                // Its source reads the rows of these inserts. If the present one is too young, the
+                // pass has pushed them.
+                if self.announce(server, newest, newest.number + 1, wanted, has_lost)? {
                     self.unpushed = Log::default();
                 }
                 if !self.unpushed.is_cut {

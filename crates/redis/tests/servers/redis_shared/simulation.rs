@@ -619,6 +619,14 @@ impl<'a> World<'a> {
         }
     }
 
+    /// A node has too many inserts.
+    fn cut_log(&self, i: usize) {
+        self.tell(format!("{i} has too many inserts"));
+        if let Local::Set(set) = &self.node(i).local {
+            set.cut_log();
+        }
+    }
+
     /// A pass that begins a generation.
     fn rebuild(&self, i: usize, keys: u64) {
         self.node(i).threadless.rebuild(keys);
@@ -794,12 +802,7 @@ impl<'a> World<'a> {
             24..32 if self.kind == Kind::Window => self.advance(self.dice.below(PERIOD / 2)),
             24..32 => self.fill(i),
             32..34 if is_set => self.rebuild(i, 200 + self.dice.below(3) * 100),
-            34 if is_set && !self.is_lossy => {
-                self.tell(format!("{i} has too many inserts"));
-                if let Local::Set(set) = &self.node(i).local {
-                    set.cut_log();
-                }
-            }
+            34 if is_set && !self.is_lossy => self.cut_log(i),
             // The requests of a pass that goes on arrive late.
             35 if !self.is_lossy => self.restart(i),
             36 => self.backup(),
@@ -978,6 +981,7 @@ impl<'a> World<'a> {
                 self.node(i).threadless.wants(false);
             }
             [_, "wants"] => self.node(i).threadless.wants(true),
+            [_, "inserts", "too", "much"] => self.cut_log(i),
             [_, "reads"] => self.fill(i),
             [_, "reads", "all"] => self.read_all(i),
             [_, "fills"] => self.fills(i),

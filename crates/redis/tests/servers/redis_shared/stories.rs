@@ -125,9 +125,12 @@ const STORIES: &[Story] = &[
         commit 9; 0 fills; 1 passes; backup; 0 writes; 0 passes; lose 0; 1 rebuilds 200; 0 passes; 1 passes; 1 is open"),
     story(Kind::Set, "an insert during a pass comes to the next generation", REQUESTS, "
         commit 9; 0 fills; 1 passes; 0 passes before $ 0 writes; 1 rebuilds 200; 0 passes; 1 passes; 1 is closed"),
-    story(Kind::Set, "a generation that is announced twice is two", ONCE, "
+    story(Kind::Set, "too many inserts of a node that was away open all", ONCE, "
+        commit 9; 0 fills; 1 passes; 1 rebuilds 200; 1 wants; 1 passes; 1 reads all; 0 writes; 0 inserts too much; 1 passes; 0 passes;
+        0 is open; 1 passes; 1 is open"),
+    story(Kind::Set, "a generation that is announced twice is two", &["", "; 0 rebuilds 300"], "
         commit 9; 0 fills; 1 passes; 0 wants a rebuild; 0 passes lost 3; 1 passes; 1 writes; 1 passes; delete }:meta;
-        0 rebuilds 9000; 0 passes; 1 passes; 0 passes"),
+        0 rebuilds 9000 $; 0 passes; 1 passes; 0 passes"),
     story(Kind::Set, "a rebuild outlives the node that began it", REQUESTS, "
         commit 9; 0 fills; 1 passes; 2 passes; 0 wants a rebuild; 0 passes lost $; 0 dies; 1 fills; 2 passes; 1 is closed; 2 is closed"),
     story(Kind::Set, "a rebuild forgets what the store has removed, and not earlier", ONCE, "
