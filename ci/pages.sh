@@ -9,8 +9,7 @@
 # - `Filter<Bucketed<T>, S>` for `Count` and `Engine`.
 #
 # The first row holds if each alias of `Filter` in src/filter/types has an engine with these traits,
-# which this script looks at too. A hidden impl is on no page. A macro writes the rest, and the file
-# of each type that has the family calls it.
+# which this script looks at too. A hidden impl is on no page. The rest is in the file of each type.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

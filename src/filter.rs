@@ -3,18 +3,18 @@
 //! [`Filter`] itself is here.
 //!
 //! A new filter type is a file in `types` that implements [`Engine`](traits::Engine) and the traits
-//! of its operations, and calls the macro of each family that it has. The other lines: its module
-//! in `types.rs`, its name in `lib.rs`, its kind in `codec` (`header.rs`, `peek.rs`) and its
-//! variant of [`AnyFilter`](crate::AnyFilter) if it can be saved, its row in the list of tests
+//! of its operations, and has methods for keys. The other lines: its module in `types.rs`, its name
+//! in `lib.rs`, its kind in `codec` (`header.rs`, `peek.rs`) and its variant of
+//! [`AnyFilter`](crate::AnyFilter) if it can be saved, its row in the list of tests
 //! (`tests/common/filters.rs`).
 //!
 //! Long code that is rarely used is `#[inline]`: only the crates that use it compile it.
 //! (`docs/CHOICES.md` has the seconds, `ci/build_cost.sh` a bound.)
 //!
-//! Macros write the families that some types lack. On the page of an alias such as
-//! [`ConcurrentBloom`](crate::ConcurrentBloom), rustdoc shows every generic impl of [`Filter`],
-//! whatever its bounds: methods of a generic impl would stand on pages where they cannot be called.
-//! `ci/pages.sh` checks that.
+//! A method that some types lack is in the file of each type that has it. On the page of an alias
+//! such as [`ConcurrentBloom`](crate::ConcurrentBloom), rustdoc shows every generic impl of
+//! [`Filter`], whatever its bounds: there a method of a generic impl would stand on pages where it
+//! cannot be called. `ci/pages.sh` checks that.
 
 mod frozen;
 mod membership;

@@ -11,5 +11,3 @@ mod slots;
 pub(crate) mod snapshots;
 mod statistics;
 mod unions;
-
-pub(crate) use builders::options;

@@ -2,10 +2,10 @@
 
 use crate::answers::Answers;
 use crate::error::InsertError;
-use crate::filter::Filter;
 use crate::filter::methods::inserts::taken;
 use crate::filter::parts::slots::Bucketed;
-use crate::filter::traits::{Count, Engine, Insert, Remove};
+use crate::filter::traits::{Count, Engine, Insert, Planned, Remove};
+use crate::filter::{Builder, Filter};
 use crate::key::Key;
 
 /// Inserts and lookups, one key or many.
@@ -218,5 +218,25 @@ where
     #[must_use]
     pub fn max_copies(&self) -> usize {
         self.engine.max_copies()
+    }
+}
+
+/// Options.
+impl<T, S> Builder<Bucketed<T>, S>
+where
+    Bucketed<T>: Planned,
+{
+    /// The most memory that the filter may take, in bytes: at least one line of 64, and 72 in a
+    /// [`DLeftFilter`](crate::DLeftFilter).
+    ///
+    /// ```
+    /// let builder = lanebloom::CuckooFilter::builder();
+    /// let filter = builder.memory_budget(100_000).build()?;
+    /// assert!((99_000..=100_000).contains(&filter.memory_bytes()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn memory_budget(mut self, bytes: usize) -> Self {
+        self.request.budget = Some(bytes);
+        self
     }
 }

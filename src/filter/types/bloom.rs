@@ -17,7 +17,6 @@ use crate::codec::{Input, Kind, OwnHeader, Snapshot};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::methods::inserts::into_ok;
 pub use crate::filter::methods::layouts::Layout;
-use crate::filter::methods::options;
 pub use crate::filter::parts::lines::Bloom;
 #[doc(hidden)]
 pub use crate::filter::parts::lines::BloomBits;
@@ -70,7 +69,64 @@ pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 /// lines](Self::lines_per_key), and from 1e-8 down in 8 of each.
 pub type Builder<S = Murmur3> = crate::filter::Builder<Bloom, S>;
 
-options! { ConcurrentBloom: Bloom; memory_budget, words_per_key, lines_per_key }
+/// Options.
+impl<S> Builder<S> {
+    /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in each.
+    ///
+    /// Two lines need [less memory](crate::docs::cost#memory) for the same rate, and [more
+    /// time](crate::docs::cost#two-lines-per-key). The default is two from a rate of 1e-5 down. If
+    /// [`words_per_key`](Self::words_per_key) is given, it takes one. With two, an insert's answer
+    /// is not a claim: if several threads race, at least one gets `true`.
+    ///
+    /// ```
+    /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(100_000);
+    /// let builder = builder.false_positive_rate(1e-4);
+    /// let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);
+    /// assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn lines_per_key(mut self, lines: usize) -> Self {
+        self.request.lines = Some(lines);
+        self
+    }
+}
+
+/// Options of every filter in lines.
+#[allow(private_bounds, reason = "filters that own their words")]
+impl<W: OwnWords, S> crate::filter::Builder<Bloom<W>, S> {
+    /// The most memory that the filter may take, in bytes: at least one line of 64.
+    ///
+    /// ```
+    /// let builder = lanebloom::ConcurrentBloom::builder();
+    /// let filter = builder.memory_budget(100_000).build()?;
+    /// assert!((99_000..=100_000).contains(&filter.memory_bytes()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn memory_budget(mut self, bytes: usize) -> Self {
+        self.request.budget = Some(bytes);
+        self
+    }
+
+    /// In how many neighbouring 64-bit words a key's bits lie: 1, 2, 4 or 8, all in one line, or
+    /// half of them in each of [two lines](Builder::lines_per_key).
+    ///
+    /// An insert of a new key, or a remove, takes one atomic operation for each word that has a bit
+    /// of it. The default is the fewest words whose memory is within 10% of the least. With 1, an
+    /// insert and a remove are claims: if several threads race, exactly one gets `true`. Two lines
+    /// have 16 words at most.
+    ///
+    /// ```
+    /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
+    /// let claims = builder.clone().words_per_key(1).build()?;
+    /// assert!(claims.memory_bytes() > builder.clone().build()?.memory_bytes());
+    /// assert!(builder.words_per_key(3).build().is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn words_per_key(mut self, words: usize) -> Self {
+        self.request.words = Some(words);
+        self
+    }
+}
 
 impl Bloom {
     /// Reads the `count` parts of a snapshot, whose bits take exactly `bytes` together.

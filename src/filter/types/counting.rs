@@ -68,7 +68,6 @@ use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::methods::inserts::into_ok;
-use crate::filter::methods::options;
 use crate::filter::parts::lines::{Bloom, LineWords, OwnWords};
 use crate::filter::traits::{Insert, Remove};
 use crate::geometry::layout::{LINE_WORDS, Layout};
@@ -277,8 +276,6 @@ impl<S> CountingBloom<S> {
         self.take_batch_into(keys, removed)
     }
 }
-
-options! { CountingBloom: Counting; memory_budget, words_per_key }
 
 impl Counting {
     /// Inserts or removes hashes; returns how many operations changed the filter.

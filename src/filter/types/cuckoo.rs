@@ -77,7 +77,6 @@ pub use table::CuckooTable;
 
 pub use crate::error::InsertError;
 pub(crate) use crate::filter::Filter;
-use crate::filter::methods::options;
 use crate::filter::parts::slots::{Bucketed, Slots};
 use crate::hash::Murmur3;
 
@@ -122,8 +121,6 @@ pub type Cuckoo = Bucketed<CuckooTable>;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Cuckoo, S>;
-
-options! { CuckooFilter: Cuckoo; memory_budget }
 
 impl<S> Builder<S> {
     /// The length of a fingerprint in bits: 10, 12, 16 or 21. A bucket then holds six, five, four

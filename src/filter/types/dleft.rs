@@ -50,7 +50,6 @@ pub(crate) mod cells;
 pub use crate::error::InsertError;
 
 use crate::filter::Filter;
-use crate::filter::methods::options;
 use crate::filter::parts::slots::Bucketed;
 use crate::hash::Murmur3;
 #[doc(hidden)]
@@ -95,5 +94,3 @@ pub type DLeft = Bucketed<DLeftTable>;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<DLeft, S>;
-
-options! { DLeftFilter: DLeft; memory_budget }

@@ -128,7 +128,6 @@ pub use chain::Scalable;
 
 use crate::answers::{Answers, answered_into};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError};
-use crate::filter::methods::options;
 use crate::filter::traits::{Planned, Union};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::filter::{Exclusive, Filter};
@@ -307,8 +306,6 @@ impl<S: FilterHasher> ScalableBloom<S> {
     }
 }
 
-options! { ScalableBloom: Scalable; words_per_key }
-
 /// How a chain grows, and up to how many bytes.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
@@ -362,6 +359,20 @@ impl<S: FilterHasher + Default> Default for ScalableBloom<S> {
 }
 
 impl<S> Builder<S> {
+    /// [`words_per_key`](crate::bloom::Builder::words_per_key) of each Bloom filter.
+    ///
+    /// ```
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1000);
+    /// let one = builder.clone().words_per_key(1).build()?;
+    /// assert!(one.memory_bytes() > builder.clone().build()?.memory_bytes());
+    /// assert!(builder.words_per_key(3).build().is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn words_per_key(mut self, words: usize) -> Self {
+        self.request.words = Some(words);
+        self
+    }
+
     /// The rate of each layer divided by the rate of the one before it: between 0 and 1, both
     /// excluded. 0.8 by default; RedisBloom's is 0.5.
     ///

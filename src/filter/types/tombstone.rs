@@ -58,7 +58,6 @@ use crate::chunks::{Answer, Source, answered};
 use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_header};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::filter::methods::inserts::into_ok;
-use crate::filter::methods::options;
 use crate::filter::parts::several::{PASS, fill_of_all, narrow};
 use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
 use crate::filter::types::bloom::Bloom;
@@ -293,9 +292,35 @@ impl<S: FilterHasher> TombstoneBloom<S> {
     }
 }
 
-options! { TombstoneBloom: Tombstone; words_per_key, lines_per_key }
-
 impl<S> Builder<S> {
+    /// [`words_per_key`](crate::bloom::Builder::words_per_key) of each Bloom filter.
+    ///
+    /// ```
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
+    /// let one = builder.clone().words_per_key(1).build()?;
+    /// assert!(one.memory_bytes() > builder.clone().build()?.memory_bytes());
+    /// assert!(builder.words_per_key(3).build().is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn words_per_key(mut self, words: usize) -> Self {
+        self.request.words = Some(words);
+        self
+    }
+
+    /// [`lines_per_key`](crate::bloom::Builder::lines_per_key) of each Bloom filter.
+    ///
+    /// ```
+    /// let builder = lanebloom::TombstoneBloom::builder().false_positive_rate(1e-4);
+    /// let builder = builder.expected_keys(100_000);
+    /// let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);
+    /// assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn lines_per_key(mut self, lines: usize) -> Self {
+        self.request.lines = Some(lines);
+        self
+    }
+
     /// The number of distinct keys ever removed, up to which the rate of false negatives holds. 0
     /// means 1. The default is all expected keys.
     ///

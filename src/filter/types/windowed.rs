@@ -164,7 +164,6 @@ use crate::answers::Answers;
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Filter;
 use crate::filter::methods::inserts::into_ok;
-use crate::filter::methods::options;
 use crate::filter::parts::lines::empty;
 use crate::filter::traits::{Planned, Union};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
@@ -354,8 +353,6 @@ impl<S: FilterHasher> WindowedBloom<S> {
     }
 }
 
-options! { WindowedBloom: Windowed; memory_budget, words_per_key, lines_per_key }
-
 /// The settings of a window, besides its size.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
@@ -386,6 +383,47 @@ impl Default for WindowOptions {
 }
 
 impl<S> Builder<S> {
+    /// The most memory that the filter may take, in bytes: at least one line of 64.
+    ///
+    /// ```
+    /// let builder = lanebloom::WindowedBloom::builder();
+    /// let filter = builder.memory_budget(100_000).build()?;
+    /// assert!((99_000..=100_000).contains(&filter.memory_bytes()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn memory_budget(mut self, bytes: usize) -> Self {
+        self.request.budget = Some(bytes);
+        self
+    }
+
+    /// [`words_per_key`](crate::bloom::Builder::words_per_key) of each Bloom filter.
+    ///
+    /// ```
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1000);
+    /// let one = builder.clone().words_per_key(1).build()?;
+    /// assert!(one.memory_bytes() > builder.clone().build()?.memory_bytes());
+    /// assert!(builder.words_per_key(3).build().is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn words_per_key(mut self, words: usize) -> Self {
+        self.request.words = Some(words);
+        self
+    }
+
+    /// [`lines_per_key`](crate::bloom::Builder::lines_per_key) of each Bloom filter.
+    ///
+    /// ```
+    /// let builder = lanebloom::WindowedBloom::builder().false_positive_rate(1e-4);
+    /// let builder = builder.expected_keys(100_000);
+    /// let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);
+    /// assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn lines_per_key(mut self, lines: usize) -> Self {
+        self.request.lines = Some(lines);
+        self
+    }
+
     /// The number of generations, from 2 to 64; 4 by default. A key is visible for up to one part
     /// in `generations - 1` longer than the window. A lookup of an absent key searches all of them.
     ///
