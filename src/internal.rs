@@ -60,9 +60,9 @@ pub mod bounds {
 #[cfg(feature = "std")]
 use crate::WindowedBloom;
 use crate::bank::FilterBank;
-use crate::filter::parts::lines::empty;
 use crate::filter::traits::Engine;
 use crate::filter::types::bloom::BloomBits;
+use crate::filter::types::bloom::engine::empty;
 use crate::geometry::layout::{Layout, Shape};
 use crate::words::bits;
 use crate::{BuildError, ConcurrentBloom, Filter, Frozen};

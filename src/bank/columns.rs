@@ -3,8 +3,10 @@
 use super::rows::{Square, Transpose, WORD, add_rows};
 use super::{Bank, BankError, FilterBank, Problem, Rows, whole_words};
 use crate::error::BuildError;
-use crate::filter::methods::sets::{Sets, fold};
-use crate::filter::parts::lines::{empty, plan};
+use crate::filter::methods::sets::Sets;
+use crate::filter::parts::lines::plan;
+use crate::filter::types::bloom::engine::empty;
+use crate::filter::types::bloom::sets::fold;
 use crate::filter::types::bloom::{Bloom, BloomBits, ConcurrentBloom};
 use crate::filter::{Builder, Filter, Statistics};
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};

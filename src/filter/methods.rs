@@ -2,7 +2,6 @@
 
 pub(crate) mod builders;
 pub(crate) mod inserts;
-pub(crate) mod layouts;
 mod lookups;
 #[cfg(feature = "serde")]
 mod serde;

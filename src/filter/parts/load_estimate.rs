@@ -13,9 +13,9 @@
 //! The alternative, a counter that one key in `2^j` increments, would need `j = 4` at 10 thousand
 //! keys to slow inserts as little, and would be 4% off.
 
-use crate::filter::types::bloom::Bloom;
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::pattern::block;
+use crate::words::bits::Bits;
 
 /// The most lines of a look: 16 KiB, which takes 3 to 6 µs.
 const LINES: usize = 256;
@@ -59,17 +59,17 @@ impl LoadEstimate {
 
     /// The filter's fill: 0 when it is empty, 1 when it has all its keys, and more beyond. The due
     /// `hash` selects the lines.
-    pub(crate) fn load_of(&self, filter: &Bloom, hash: u64) -> f64 {
-        self.load_by(LINES, filter, hash)
+    pub(crate) fn load_of(&self, bits: &Bits, layout: Layout, hash: u64) -> f64 {
+        self.load_by(LINES, bits, layout, hash)
     }
 
     /// [`load_of`](Self::load_of) by more lines, for a filter that is nearly full.
-    pub(crate) fn precise_load(&self, filter: &Bloom, hash: u64) -> f64 {
-        self.load_by(MANY_LINES, filter, hash)
+    pub(crate) fn precise_load(&self, bits: &Bits, layout: Layout, hash: u64) -> f64 {
+        self.load_by(MANY_LINES, bits, layout, hash)
     }
 
-    fn load_by(&self, most: usize, filter: &Bloom, hash: u64) -> f64 {
-        let blocks = filter.layout.blocks;
+    fn load_by(&self, most: usize, bits: &Bits, layout: Layout, hash: u64) -> f64 {
+        let blocks = layout.blocks;
         let lines = blocks.min(most);
         let first = block(hash, blocks - lines + 1);
         let mut ones = 0;
@@ -77,12 +77,12 @@ impl LoadEstimate {
         let mut copy = [0; 16 * LINE_WORDS];
         for from in (0..lines).step_by(copy.len() / LINE_WORDS) {
             let copy = &mut copy[..((lines - from) * LINE_WORDS).min(16 * LINE_WORDS)];
-            filter.words.bits.copy(first + from, copy);
+            bits.copy(first + from, copy);
             ones += copy.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         }
         let sample = Layout {
             blocks: lines,
-            ..filter.layout
+            ..layout
         };
         sample.keys_for(ones) as f64 / (self.keys as f64 * lines as f64 / blocks as f64)
     }
@@ -105,6 +105,10 @@ mod tests {
         builder.build().unwrap()
     }
 
+    fn load(estimate: &LoadEstimate, filter: &ConcurrentBloom, hash: u64) -> f64 {
+        estimate.load_of(filter.bits(), filter.engine.layout, hash)
+    }
+
     /// Filters with a quarter of their keys, and on to twice as many: the mean of the loads at 40
     /// places, and the error of one.
     #[test]
@@ -117,14 +121,14 @@ mod tests {
         ] {
             let filter = filter(keys, rate);
             let estimate = LoadEstimate::new(keys);
-            assert_eq!(estimate.load_of(&filter.engine, 0), 0.0);
+            assert_eq!(load(&estimate, &filter, 0), 0.0);
             for quarter in 1..=8u32 {
                 let from = keys as u64 * u64::from(quarter - 1) / 4;
                 let hashes: Vec<u64> = (from..keys as u64 * u64::from(quarter) / 4).map(number).collect();
                 filter.insert_batch(Hashed::slice(&hashes));
                 let inserted = f64::from(quarter) / 4.0;
                 let loads: Vec<f64> = (0..40)
-                    .map(|i| estimate.load_of(&filter.engine, number(i) << 20) / inserted)
+                    .map(|i| load(&estimate, &filter, number(i) << 20) / inserted)
                     .collect();
                 let mean = loads.iter().sum::<f64>() / 40.0;
                 let is_near = |load: f64, most: f64| (load - 1.0).abs() < most;
@@ -176,7 +180,7 @@ mod tests {
         for wanted in [0, blocks - 1] {
             filter.insert_all(in_block(wanted).take(200).map(Hashed));
         }
-        let load = |wanted| estimate.load_of(&filter.engine, in_block(wanted).next().unwrap());
+        let load = |wanted| load(&estimate, &filter, in_block(wanted).next().unwrap());
         assert!(load(0) > 0.0 && load(blocks - 1) > 0.0);
         assert_eq!(load(blocks / 2), 0.0);
     }

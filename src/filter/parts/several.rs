@@ -271,8 +271,8 @@ fn each_pass(hashes: &[u64], changed: &mut [u64], mut work: impl FnMut(&[u64], &
 mod tests {
     use super::*;
     use crate::ConcurrentBloom;
-    use crate::filter::parts::lines::{Bloom, empty};
-    use crate::filter::types::bloom::{self, BloomBits};
+    use crate::filter::types::bloom::engine::empty;
+    use crate::filter::types::bloom::{self, Bloom, BloomBits};
     use crate::geometry::layout::{Shape, WORDS_PER_KEY};
     use crate::hash::Murmur3;
     use crate::hash::bytes::mix;

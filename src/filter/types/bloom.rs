@@ -3,12 +3,16 @@
 
 mod calls;
 mod delta;
+pub(crate) mod engine;
 mod inlined;
+mod layout;
 #[cfg(feature = "rayon")]
 mod parallel;
+pub(crate) mod sets;
 
 pub use self::delta::apply_deltas;
 pub use self::inlined::{Inlined, inlined};
+pub use self::layout::Layout;
 #[cfg(feature = "rayon")]
 pub use self::parallel::Parallel;
 use crate::answers::{Answers, answered_into};
@@ -16,8 +20,6 @@ use crate::chunks::{Answer, Source, tell};
 use crate::codec::{Input, Kind, OwnHeader, Snapshot};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::methods::inserts::into_ok;
-pub use crate::filter::methods::layouts::Layout;
-pub use crate::filter::parts::lines::Bloom;
 #[doc(hidden)]
 pub use crate::filter::parts::lines::BloomBits;
 use crate::filter::parts::lines::{LineWords, OwnWords};
@@ -61,6 +63,16 @@ use core::convert::Infallible;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
+
+/// The engine of [`ConcurrentBloom`](crate::ConcurrentBloom): bits in lines of 64 bytes. With other
+/// words, that of its relatives.
+// `W` has a default, so that compilers print `Filter<Bloom>` in messages.
+#[derive(Clone, Copy)]
+pub struct Bloom<W = BloomBits> {
+    pub(crate) words: W,
+    pub(crate) layout: LineLayout,
+    pub(crate) expected_keys: usize,
+}
 
 /// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`](Filter::builder).
 ///

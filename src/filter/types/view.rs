@@ -7,9 +7,9 @@ use crate::codec::{
 };
 use crate::error::{BuildError, SnapshotError};
 use crate::filter::Frozen;
-use crate::filter::parts::lines::{Bloom, LineWords};
+use crate::filter::parts::lines::LineWords;
 use crate::filter::parts::several;
-use crate::filter::types::bloom::ConcurrentBloom;
+use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
 use crate::hash::{FilterHasher, Murmur3};

@@ -5,11 +5,12 @@ use super::steps::{Steps, Taken, without_hint};
 use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell_unchanged, unpack_into};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::methods::inserts::into_ok;
-use crate::filter::parts::lines::{OwnWords, empty};
+use crate::filter::parts::lines::OwnWords;
 use crate::filter::parts::load_estimate::LoadEstimate;
 use crate::filter::parts::several::{contains_any, fill_of_all};
 use crate::filter::traits::{Engine, Insert, InsertMut, Union};
 use crate::filter::types::bloom::Bloom;
+use crate::filter::types::bloom::engine::empty;
 use crate::filter::{Filter, Statistics};
 use crate::geometry::layout::Layout;
 use crate::geometry::rates;
@@ -262,9 +263,9 @@ impl Scalable {
     fn look(&self, next: usize, hash: u64) {
         let newest = self.entries[next - 1].get();
         let Layer { filter, estimate } = newest.expect("a layer that is counted is there");
-        let mut load = estimate.load_of(&filter.engine, hash);
+        let mut load = estimate.load_of(filter.bits(), filter.engine.layout, hash);
         if load >= NEARLY_FULL {
-            load = estimate.precise_load(&filter.engine, hash);
+            load = estimate.precise_load(filter.bits(), filter.engine.layout, hash);
         }
         if load >= 1.0 {
             // Several threads may make it at once: none waits for the one that began it ahead of
@@ -354,7 +355,8 @@ impl Scalable {
     pub(super) fn close_if_full(&mut self) {
         let layers = self.layers_now();
         let newest = layers.newest();
-        if layers.phase != OPEN || newest.estimate.precise_load(newest.bloom(), 0) >= 1.0 {
+        let Bloom { words, layout, .. } = newest.bloom();
+        if layers.phase != OPEN || newest.estimate.precise_load(&words.bits, *layout, 0) >= 1.0 {
             self.close();
         }
     }

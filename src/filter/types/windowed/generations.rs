@@ -166,7 +166,10 @@ impl Windowed {
     /// Rotates if the newest generation is full; returns whether this call did.
     #[cold]
     pub(super) fn rotate_if_full(&self, estimate: &LoadEstimate, hash: u64) -> bool {
-        let is_full = |old: &List| estimate.load_of(old.newest(), hash) >= 1.0;
+        let is_full = |old: &List| {
+            let Bloom { words, layout, .. } = old.newest();
+            estimate.load_of(&words.bits, *layout, hash) >= 1.0
+        };
         self.rotate_as(|old, _| is_full(old).then_some((NEVER, self.settings.generations)))
     }
 

@@ -1,7 +1,7 @@
 //! The layout of filters in lines of the cache.
 
+use super::Bloom;
 use crate::filter::Filter;
-use crate::filter::parts::lines::Bloom;
 
 /// Where the bits, or counters, of a key lie; the result of
 /// [`layout`](crate::ConcurrentBloom::layout).
