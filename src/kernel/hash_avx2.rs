@@ -2,25 +2,9 @@
 //!
 //! Vectors have no multiplication of 64 bits, so Murmur3 of a u64 takes nearly as long in vectors
 //! as in scalar code. Both together take less: two keys in scalar code are hashed beside four in
-//! vectors. In ns on an Intel with AMX, in batches of 1024:
-//!
-//! ```text
-//!                    vectors alone   with two in scalar code
-//! Murmur3, u32           1.95                1.63
-//! Murmur3, u64           2.07                1.70
-//! Murmur3, 12 bytes      2.56                2.43
-//! Murmur3, u128          3.04                3.17, so vectors alone
-//! ```
-//!
-//! - A prototype on Zen 3 took 2.37 for a u64 in vectors alone, and 1.64 with two in scalar code,
-//!   by other multiplications: one `vpmulld` and one `vpmuludq` in place of three `vpmuludq`. On
-//!   Intel `vpmulld` is two slow operations: the prototype took 1.87 ns by it and 1.54 without it
-//!   (Intel with AMX). For Zen 3 the model of llvm-mca 22 gives 4.5 cycles by it, 4.9 without it,
-//!   and 5.8 in vectors alone. So the form without it serves both.
-//! - Three keys in scalar code beside four: 1.62 in that prototype (Intel with AMX).
-//! - The scalar code hashes longer keys. By Murmur3 vectors gain little there, and by SipHash they
-//!   gained 12%: most of the time goes into bringing words of keys of several lengths together.
-//! - SipHash-1-3 of a u64 takes 2.4 ns instead of 5 (Zen 5).
+//! vectors, except those of 16 bytes. The scalar code hashes longer keys: most of the time goes
+//! into bringing words of keys of several lengths together.
+//! (`benches/record/murmur3-avx2-prototypes.md`.)
 
 #![expect(
     unsafe_op_in_unsafe_fn,

@@ -18,22 +18,8 @@
 //! The distance counts to the next tile (64 keys). With AVX2 alone, every CPU prefetches by groups
 //! beyond the caches, 64 keys ahead.
 //!
-//! The figures below are of patterns of an earlier layout, which took about as long; the choice of
-//! lines and distances is theirs.
-//!
-//! Measured, ns per lookup, 1%, batches of 1024. (Zen 4: `benches/record/kernels-zen4.md`. AVX2 on
-//! an Intel with AMX: `kernels-intel-amx.md`. Other CPUs were not measured.)
-//!
-//! - Zen 5, by an earlier version: 8 MiB, 64 keys ahead 2.4, 128 1.9, 192 1.6, 256 1.5. 64 MiB: 3.1
-//!   into L1, 3.3 into L2. Inserts were not measured with other hints,
-//!   nor lines prefetched by groups.
-//! - Sapphire Rapids, by prototypes: 8 MiB 3.6, and 1.5 times as long 192 ahead into L2. 512 KiB:
-//!   1.2. 64 MiB: 5.3 by tiles, 4.5 by groups; in the caches, and inserts at 8 MiB,
-//!   take 1.05 to 1.2 times as long by groups.
-//! - Zen 4: 64 MiB, fresh inserts 22 by tiles into L1 to write, by groups 14; by groups into L2
-//!   9.8. (A hint to write seems to mark the line as changed, so that it is written back.)
-//! - Zen 3, AVX2, by prototypes: 64 MiB, 16 keys ahead 7.6, 32 7.25, 64 7.3, 192 7.7; by tiles 8.7
-//!   and more. L1 and L2 alike.
+//! `benches/record/prefetch-distances.md` has the figures, with an earlier layout's patterns, which
+//! took about as long. Other CPUs were not measured.
 
 use crate::words::bits::Hint;
 
