@@ -12,7 +12,7 @@
     reason = "each function here needs the instruction set of its vectors, and says so once"
 )]
 #![cfg_attr(
-    target_arch = "aarch64",
+    lanebloom_aarch64,
     expect(dead_code, reason = "NEON hashes by Murmur3 alone, keys below 16 bytes")
 )]
 
@@ -169,7 +169,7 @@ unsafe fn murmur3_group<V: Lanes, const MOST: usize>(state: [V; 2], width: usize
 /// scalar code beside vectors, and one load of several. By NEON it does neither.)
 #[inline(always)]
 pub(super) fn in_scalar_code(mut number: u64) -> u64 {
-    if cfg!(target_arch = "x86_64") {
+    if cfg!(lanebloom_x86_64) {
         // SAFETY: it does nothing.
         unsafe { asm!("/* {} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags)) };
     }

@@ -22,6 +22,7 @@ pub enum Level {
 }
 
 impl Level {
+    /// Each at the place of its number.
     pub(super) const ALL: &[Self] = &[
         Self::Plain,
         #[cfg(lanebloom_x86_64)]
@@ -124,10 +125,8 @@ impl Isa {
     #[cold]
     fn find_best() -> Self {
         let best = Self::all().last().expect("the plain one is there");
-        let place = Level::ALL.iter().position(|&level| level == best.0);
-        let number = place.expect("all are in it") as u8 + 1;
         // Relaxed: every thread stores the same.
-        BEST.store(number, Ordering::Relaxed);
+        BEST.store(best.0 as u8 + 1, Ordering::Relaxed);
         best
     }
 

@@ -283,6 +283,7 @@ fn instruction_sets_are_those_of_the_compiler_and_the_cpu() {
     let known: Vec<&str> = Level::ALL.iter().map(|level| level.name()).collect();
     assert_eq!(known[..2], ["plain", "AVX2"]);
     assert_eq!(known[2..], ["AVX-512"][..usize::from(has_intrinsics)]);
+    assert!(Level::ALL.iter().enumerate().all(|(i, &level)| level as usize == i));
 
     let avx2 = has!("avx2") && has!("bmi1") && has!("bmi2") && has!("cmpxchg16b");
     let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
