@@ -1,8 +1,8 @@
 //! [`AnyFilter`]: a filter of any type with any hasher, as a snapshot brings it. Bytes flow in, and
 //! the filter that they name flows out.
 
-use crate::answers::{Answers, answered_into};
-use crate::chunks::{Answer, Source, answered, tell_unchanged};
+use crate::answers::{Absent, Answers, Bitmap, Place, answered_into};
+use crate::chunks::{Answer, Source, tell_unchanged};
 #[cfg(feature = "std")]
 use crate::codec::from_reader;
 use crate::codec::{Decoded, Input, Kind, Out, Snapshot, SnapshotHeader, from_slice, given};
@@ -21,17 +21,17 @@ use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
 use crate::hash::{AnyHasher, BuiltinHasher, KeyHasher, Murmur3};
 use crate::kernel::Isa;
-use crate::key::Key;
+use crate::key::{Hashed, Key};
 use alloc::format;
 use alloc::string::ToString;
 #[cfg(feature = "std")]
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A filter of any type with any hasher: what a [snapshot](crate::codec) holds, whatever it is.
+/// A filter of any type with any hasher, as a [snapshot](crate::codec) names them.
 ///
-/// A program that reads the files of other programs need not know their filters. The snapshot names
-/// the type and the hasher. Match the enum for what only one type can do.
+/// A program that reads the files of other programs need not know their filters. Match the enum for
+/// what only one type can do.
 ///
 /// ```
 /// use lanebloom::{AnyFilter, CuckooFilter, FastHash};
@@ -277,7 +277,7 @@ impl AnyFilter {
     /// # Errors
     ///
     /// Fails if the filter hashes no keys: [see above](Self#hashers). So do all methods that take
-    /// keys, unless the keys are [`Hashed`](crate::Hashed).
+    /// keys, unless the keys are [`Hashed`].
     #[inline]
     pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> Result<u64, IncompatibleError> {
         Ok(self.hasher_of::<K>()?.hash_key(key))
@@ -298,15 +298,25 @@ impl AnyFilter {
     pub fn contains_batch<K: Key<BuiltinHasher>>(
         &self,
         keys: &[K],
-        out: impl Answers,
+        mut out: impl Answers,
     ) -> Result<(), IncompatibleError> {
         let source = K::source(keys, self.hasher_of::<K>()?, Isa::best());
-        answered_into(Isa::best(), keys.len(), out, |mut answer| {
-            answered(&source, &mut answer, |hashes, found| {
-                each!(self, filter => filter.engine.contains_bitmap(hashes, found));
-            });
+        let mut place = out.place(keys.len());
+        // By the filters' own batches, which know how to look up a few hashes.
+        source.for_each_chunk(usize::MAX, |start, hashes| match &mut place {
+            Place::Flags(out) => self.look_up(hashes, &mut out[start..][..hashes.len()]),
+            Place::Bitmap(out) => {
+                let out = &mut out[start / 64..][..hashes.len().div_ceil(64)];
+                self.look_up(hashes, Bitmap(out));
+            }
+            Place::Absent(absent) => self.look_up(hashes, Absent(|i| absent(start + i))),
+            Place::Nowhere => {}
         });
         Ok(())
+    }
+
+    fn look_up(&self, hashes: &[u64], out: impl Answers) {
+        each!(self, filter => filter.look_up_batch(Hashed::slice(hashes), out));
     }
 }
 

@@ -71,25 +71,14 @@
 //!
 //! # Cost
 //!
-//! The memory is the sum of the filters. ns to ask all filters with one pre-hashed key; filters of
-//! 100 thousand keys at 1%, 50 thousand with 8,192 (Zen 4, record `bank-zen4.md`):
+//! The memory is the sum of the filters. With 1,024 filters of 100 thousand keys at 1%, a
+//! pre-hashed key takes 36 to 39 ns by [`which_batch`](Bank::which_batch) and 145 to 314 by
+//! [`which_into`](Bank::which_into). A loop over the filters takes 10,400 ns by batches of 1,024
+//! keys (Zen 4).
 //!
-//! | filters | a loop over them, with prefetch | a loop, batches of 1,024 keys | lines side by side | [`which_into`](Bank::which_into) | [`which_batch`](Bank::which_batch) |
-//! |--:|--:|--:|--:|--:|--:|
-//! | 64 (8 MiB) | 278 | 140 | 125 | 26 to 76 | 16 to 25 |
-//! | 1,024 (125 MiB) | 18,500 | 10,400 | 7,400 | 145 to 314 | 36 to 39 |
-//! | 8,192 (502 MiB) | 323,000 | 132,000 | 138,000 | 712 | 378 |
-//!
-//! The machine was noisy: some figures are ranges. While another thread inserts, a key of a batch
-//! takes 30 to 43, 36 to 49 and 725 ns. seqan's interleaved Bloom filter (hibf 1.0.0-rc.1) takes
-//! 43 to 87, 208 to 354 and 965 ns by single calls, and has no batches. With 64 filters it is often
-//! the faster one.
-//!
-//! To insert a new key takes 62 to 370 ns with 64 columns (31 to 34 in batches) and 225 to 480 ns
-//! with 1,024; into a `ConcurrentBloom` it takes 8.5 ns. [`push`](FilterBank::push) takes 1.6 to
-//! 7.7 ns for each bit of a filter, set or not. [`push_all`](FilterBank::push_all) takes 1.6 to 2.3
-//! ns for each *row word* with 64 filters and 2.2 to 4.4 ns with 1,024, where a row word is one bit
-//! of 64 filters. So 64 filters of a million bits each take 1.6 to 2.3 ms.
+//! To [insert](FilterBank::insert) a new key takes 240 to 370 ns there; into a `ConcurrentBloom` it
+//! takes 8.5. So fill filters, and push them: [`push_all`](FilterBank::push_all) takes 0.3 to 0.7
+//! ns for each key. [`docs::choices`](crate::docs::choices#banks) has more sizes.
 //!
 //! # When not to use it
 //!

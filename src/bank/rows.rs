@@ -283,11 +283,6 @@ impl<W: Iterator<Item = u64>> Iterator for Columns<W> {
         self.left &= self.left - 1;
         Some(column)
     }
-
-    fn count(self) -> usize {
-        let left = self.left.count_ones() as usize;
-        self.words.fold(left, |count, word| count + word.count_ones() as usize)
-    }
 }
 
 #[cfg(all(test, not(lanebloom_loom)))]

@@ -147,12 +147,8 @@ impl<S: FilterHasher> Loaded for FilterBank<S> {
 }
 
 /// A [`FilterBank`]'s snapshot, read in place: in borrowed bytes, or in a mapped file (feature
-/// `mmap`). [`Bank`] has its methods.
-///
-/// Opening takes microseconds, whatever the size. It checks the header, with its checksum, and that
-/// all bytes are there. Only [`codec::verify`](crate::codec::verify) reads all bytes: until then a
-/// view of corrupt bytes returns wrong results, but safely. The bytes may begin anywhere; lookups
-/// are as fast as in a bank if they begin with a line of the cache.
+/// `mmap`). [`Bank`] has its methods. [`BloomView`](crate::BloomView) says what opening checks, and
+/// where the bytes should begin.
 ///
 /// ```
 /// use lanebloom::bank::BankView;

@@ -131,11 +131,8 @@ impl ConcurrentBitmap {
 }
 
 /// A [`ConcurrentBitmap`]'s snapshot, read in place: in borrowed bytes, or in a mapped file
-/// (feature `mmap`). [`Bitmap`] has its methods.
-///
-/// Opening takes microseconds, whatever the size. It checks the header, with its checksum, and that
-/// all bytes are there. Only [`codec::verify`](crate::codec::verify) reads all bytes: until then a
-/// view of corrupt bytes returns wrong results, but safely. The bytes may begin anywhere.
+/// (feature `mmap`). [`Bitmap`] has its methods. [`BloomView`](crate::BloomView) says what opening
+/// checks.
 ///
 /// ```
 /// let set = lanebloom::bitmap::ConcurrentBitmap::new(1000)?;

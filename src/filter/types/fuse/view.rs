@@ -13,9 +13,7 @@ use crate::hash::Murmur3;
 /// It copies no cells; of each million keys it keeps 8 bytes. It finds what the original did, as
 /// fast. A clone of a view reads the same bytes.
 ///
-/// Opening checks the header, with its checksum, the seeds, and that all bytes are there. Only
-/// [`codec::verify`](crate::codec::verify) computes the checksum of the whole, since it reads all
-/// of it: a view of corrupt bytes gives wrong results, but safely.
+/// Opening checks what a [`BloomView`](crate::BloomView) checks, and the seeds.
 ///
 /// ```
 /// use lanebloom::{StaticFilter, StaticView};
