@@ -6,6 +6,7 @@ pub mod filters;
 pub mod jars;
 mod number;
 mod products;
+mod sets;
 
 pub use answers::{
     LENGTHS_THAT_DIFFER, Out, PLACES, WAYS, answers_agree, inserts_agree, lengths_are_checked, lookups_agree,
@@ -13,6 +14,7 @@ pub use answers::{
 };
 pub use number::number;
 pub use products::{block, fingerprint_product, hash_of_fingerprint_product, hash_of_place, hash_of_product, products};
+pub use sets::{a_fold_to_a_rate_goes_as_far_as_the_rate_allows, sets_answer_as_lookups_of_all_keys_would};
 
 use lanebloom::bloom::Bloom;
 use lanebloom::codec::SnapshotHeader;

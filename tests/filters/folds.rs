@@ -2,8 +2,8 @@
 
 use crate::{bloom, counting, numbers};
 use lanebloom::internal::instruction_sets;
-use lanebloom::{BuildError, ConcurrentBloom, Membership};
-use lanebloom_tests::{LAYOUTS, RATES, hit_rate, lookups_agree};
+use lanebloom::{ConcurrentBloom, Membership};
+use lanebloom_tests::{LAYOUTS, RATES, lookups_agree};
 
 /// Folded filters beside filters that had so few blocks from the beginning: the same bytes, with
 /// few keys and with far too many.
@@ -121,65 +121,13 @@ fn a_fold_by_no_divisor_is_refused() {
     refused(bloom(4, 1, 2), usize::MAX);
 }
 
-macro_rules! folds_to_rate {
-    ($lines:expr, $sized:expr) => {
-        // 120 blocks have 16 divisors, 4 * 31 have 6.
-        for (blocks, keys, target) in [(120, 100, 0.01), (120, 400, 0.2), (4 * 31, 200, 0.05)] {
-            let filter = $sized(blocks * $lines);
-            filter.insert_all(numbers(5, keys));
-            let mut folded = filter.clone();
-            let factor = folded.exclusive().fold_to_rate(target).unwrap();
-            let rate = folded.statistics().false_positive_rate;
-            let mut same = filter.clone();
-            same.exclusive().fold(factor).unwrap();
-            assert!(factor > 1 && same == folded && rate <= target, "{factor}: {rate}");
-            assert!(numbers(5, keys).iter().all(|key| folded.contains(key)));
-            // The measured rate is within 4 standard deviations of the computed one.
-            let measured = hit_rate(&folded, 20_000);
-            let noise = 4.0 * (rate / 20_000.0).sqrt() + 1.0 / 20_000.0;
-            assert!((measured - rate).abs() <= noise, "{measured} {rate}");
-            // The promise is the target, up to a key.
-            let planned = folded.expected_keys();
-            assert!(folded.false_positive_rate() <= target);
-            assert!(folded.false_positive_rate_at(planned + 1) > target);
-            assert!(!folded.statistics().is_overfull);
-            // It was the largest factor.
-            for larger in factor + 1..=blocks {
-                let mut more = filter.clone();
-                if more.exclusive().fold(larger).is_ok() {
-                    assert!(more.statistics().false_positive_rate > target, "{larger}, not {factor}");
-                }
-            }
-            assert_eq!(folded.exclusive().fold_to_rate(target), Ok(1));
-            let expected = filter.expected_keys();
-            let mut full = filter.clone();
-            full.insert_all(numbers(6, 2 * expected));
-            assert_eq!(full.exclusive().fold_to_rate(0.01), Ok(1));
-            assert_eq!(
-                (full.expected_keys(), full.layout().blocks),
-                (expected, blocks * $lines)
-            );
-            // An empty filter has every rate.
-            let mut empty = $sized(blocks * $lines);
-            assert_eq!(empty.exclusive().fold_to_rate(1e-9), Ok(blocks));
-            assert!(empty.layout().blocks == $lines && empty.is_empty() && empty.expected_keys() >= 1);
-            for wrong in [0.0, 1.0, -1.0, f64::NAN] {
-                let before = full.clone();
-                let error: BuildError = full.exclusive().fold_to_rate(wrong).unwrap_err();
-                assert!(error.to_string().ends_with("is not between 0 and 1, both excluded"));
-                assert!(full == before);
-            }
-        }
-    };
-}
-
 #[test]
 fn a_fold_to_a_rate_goes_as_far_as_the_rate_allows() {
     for (lines, words) in LAYOUTS {
-        folds_to_rate!(lines, |blocks| bloom(blocks, lines, words));
+        lanebloom_tests::a_fold_to_a_rate_goes_as_far_as_the_rate_allows(|blocks| bloom(blocks * lines, lines, words));
     }
     // So that both types have blocks for bits or counters of as many keys.
-    folds_to_rate!(1, |blocks| {
+    lanebloom_tests::a_fold_to_a_rate_goes_as_far_as_the_rate_allows(|blocks| {
         let mut filter = counting(blocks * 4, 4);
         filter.exclusive().fold(4).unwrap();
         filter

@@ -2,67 +2,13 @@
 
 use crate::{bloom, counting, numbers, rated};
 use lanebloom::{ConcurrentBloom, Membership};
-use lanebloom_tests::{LAYOUTS, RATES, found, number};
-use std::collections::HashSet;
+use lanebloom_tests::{LAYOUTS, RATES, found};
 
-/// Random sets in small filters, beside the true sets. Each answer that is certain is right, and
-/// each that may be by chance is the one that lookups of all keys give.
+/// Two keys of a block share one if they have the same sector and share a bit or a counter there: in
+/// either half of a sector of eight words, and in both lines of two.
 macro_rules! sets {
     ($lines:expr, $cells:expr, $sized:expr) => {
-        let mut disjoint_seen = 0;
-        for round in 0..120u64 {
-            let blocks = [1, 2, 3, 16][round as usize % 4] * $lines;
-            let of = |seed: u64| {
-                let share = 1 + number(round * 7 + seed) % 40;
-                let chosen = |key: &u64| number(key ^ round << 20 ^ seed << 40) % share == 0;
-                HashSet::from_iter((0..40u64).filter(chosen))
-            };
-            let (ours, mut theirs): (HashSet<u64>, HashSet<u64>) = (of(1), of(2));
-            if round % 3 == 0 {
-                theirs.extend(&ours);
-            }
-            let (mut a, b) = ($sized(blocks), $sized(blocks));
-            a.insert_all(&ours);
-            b.insert_all(&theirs);
-            let before = a.clone();
-
-            let subset = a.with(&b).map(|pair| pair.is_subset()).unwrap();
-            assert_eq!(subset, ours.iter().all(|key| b.contains(key)));
-            assert!(subset || !ours.is_subset(&theirs));
-            assert_eq!(a.with(&a).map(|pair| pair.is_subset()), Ok(true));
-            assert_eq!($sized(blocks).with(&a).map(|pair| pair.is_subset()), Ok(true));
-            assert_eq!(
-                a.with(&$sized(blocks)).map(|pair| pair.is_subset()),
-                Ok(ours.is_empty())
-            );
-
-            let disjoint = a.with(&b).map(|pair| pair.is_disjoint()).unwrap();
-            assert_eq!(b.with(&a).map(|pair| pair.is_disjoint()), Ok(disjoint));
-            assert!(!disjoint || ours.is_disjoint(&theirs));
-            let shared = (0..2000u64).find(|key| a.contains(key) && b.contains(key));
-            assert!(!disjoint || shared.is_none(), "{shared:?}");
-            assert_eq!(a.with(&a).map(|pair| pair.is_disjoint()), Ok(ours.is_empty()));
-            assert_eq!(a.with(&$sized(blocks)).map(|pair| pair.is_disjoint()), Ok(true));
-            disjoint_seen += usize::from(disjoint && !ours.is_empty() && !theirs.is_empty());
-
-            let changed = a.exclusive().intersection_from(&b).unwrap();
-            assert_eq!(changed, a != before);
-            assert!(!changed || !ours.is_subset(&theirs));
-            for key in 0..400u64 {
-                assert_eq!(a.contains(&key), before.contains(&key) && b.contains(&key), "{key}");
-            }
-            let rate = a.statistics().false_positive_rate;
-            assert!(
-                rate <= f64::min(
-                    before.statistics().false_positive_rate,
-                    b.statistics().false_positive_rate
-                )
-            );
-            assert_eq!(a.exclusive().intersection_from(&b), Ok(false));
-        }
-        assert!(disjoint_seen >= 6, "{disjoint_seen}");
-        // Two keys of a block share one if they have the same sector and share a bit or a counter
-        // there: in either half of a sector of eight words, and in both lines of two.
+        lanebloom_tests::sets_answer_as_lookups_of_all_keys_would(|blocks| $sized(blocks * $lines));
         let alone = |key| {
             let filter = $sized($lines);
             filter.insert(&key);
@@ -82,18 +28,6 @@ macro_rules! sets {
             (shared - expected).abs() <= 5.0 * expected.sqrt() + 2.0,
             "{shared}, not {expected}: {words} words"
         );
-
-        let (mut a, other) = ($sized(2 * $lines), $sized(4 * $lines));
-        a.insert("a");
-        let before = a.clone();
-        for error in [
-            a.with(&other).map(|pair| pair.is_subset()).unwrap_err(),
-            a.with(&other).map(|pair| pair.is_disjoint()).unwrap_err(),
-            a.exclusive().intersection_from(&other).unwrap_err(),
-        ] {
-            assert!(error.to_string().starts_with("the other filter's layout differs:"));
-        }
-        assert!(a == before);
     };
 }
 

@@ -1,10 +1,9 @@
 //! Operations on whole split-block filters: folds, sets of keys, and the verdict about the rate.
 
 use lanebloom::Membership;
-use lanebloom_formats::splitblock::{Column, Xxh64};
-use lanebloom_formats::{Bitmap, Hashed, SplitBlockBloom};
+use lanebloom_formats::splitblock::Xxh64;
+use lanebloom_formats::{Hashed, SplitBlockBloom};
 use lanebloom_tests::{PLACES, answers_agree, number};
-use std::collections::HashSet;
 
 const RATES: [f64; 4] = [0.1, 0.01, 1e-3, 1e-6];
 
@@ -22,29 +21,6 @@ fn full(seed: u64, keys: usize, rate: f64) -> SplitBlockBloom {
     let filter = SplitBlockBloom::with_capacity(keys, rate).unwrap();
     filter.insert_batch(&numbers(seed, keys));
     filter
-}
-
-// ---- Columns ----
-
-/// Each longer than what is hashed at a time.
-#[test]
-fn every_value_of_a_long_column_is_inserted() {
-    let values: Vec<u8> = (0..3000_u16).flat_map(u16::to_le_bytes).collect();
-    let ends = || (0..=3000).map(|i| 2 * i);
-    let (offsets, large) = (Vec::from_iter(ends()), Vec::from_iter(ends().map(i64::from)));
-    for column in [
-        Column::bytes(&offsets, &values),
-        Column::large_bytes(&large, &values),
-        Column::fixed(2, &values),
-    ] {
-        let column = column.unwrap();
-        let [filter, expected] = [(); 2].map(|()| of(200, []));
-        let new = values.chunks(2).filter(|value| expected.insert(*value)).count();
-        assert!(filter.insert_column(&column) == new && filter == expected);
-        let mut found = vec![0; 3000_usize.div_ceil(64)];
-        filter.contains_column(&column, Bitmap(&mut found));
-        assert_eq!(found.iter().map(|word| word.count_ones()).sum::<u32>(), 3000);
-    }
 }
 
 // ---- Inserts ----
@@ -148,47 +124,23 @@ fn a_fold_keeps_the_promised_rate() {
 }
 
 #[test]
-fn a_fold_to_a_rate_goes_as_far_as_the_rate_allows() {
-    // 240 blocks have 20 divisors, 4 * 31 have 6.
-    for (blocks, keys, target) in [(240, 100, 0.01), (240, 400, 0.2), (4 * 31, 200, 0.05)] {
-        let keys = numbers(5, keys);
-        let filter = of(blocks, &keys);
-        let mut folded = filter.clone();
-        let factor = folded.exclusive().fold_to_rate(target).unwrap();
-        let mut same = filter.clone();
-        same.exclusive().fold(factor).unwrap();
-        let rate = folded.statistics().false_positive_rate;
-        assert!(factor > 1 && same == folded && rate <= target, "{factor}: {rate}");
-        assert_eq!(found!(folded, &keys), vec![true; keys.len()]);
-        // The promise is the target, up to a key.
-        assert!(folded.false_positive_rate() <= target && !folded.statistics().is_overfull);
-        assert!(folded.false_positive_rate_at(folded.expected_keys() + 1) > target);
-        // It was the largest factor.
-        for larger in factor + 1..=blocks {
-            let mut more = filter.clone();
-            if more.exclusive().fold(larger).is_ok() {
-                assert!(more.statistics().false_positive_rate > target, "{larger}, not {factor}");
-            }
-        }
-        assert_eq!(folded.exclusive().fold_to_rate(target), Ok(1));
-        let mut full = of(blocks, &numbers(6, 60 * blocks));
-        let expected = full.expected_keys();
-        assert_eq!(full.exclusive().fold_to_rate(0.01), Ok(1));
-        assert_eq!((full.expected_keys(), full.blocks()), (expected, blocks));
-        // An empty filter has every rate.
-        let mut empty = of(blocks, []);
-        assert_eq!(empty.exclusive().fold_to_rate(1e-9), Ok(blocks));
-        assert!(empty.blocks() == 1 && empty.is_empty() && empty.expected_keys() == 1);
-        for wrong in [0.0, 1.0, -1.0, f64::NAN] {
-            let before = full.clone();
-            for error in [
-                full.exclusive().fold_to_rate(wrong).unwrap_err(),
-                full.fold_as_parquet(wrong).unwrap_err(),
-            ] {
-                assert!(error.to_string().ends_with("is not between 0 and 1, both excluded"));
-            }
-            assert!(full == before);
-        }
+fn folds_and_sets_are_those_of_every_filter_of_blocks() {
+    // Two blocks to a line of 64 bytes.
+    let sized = |lines| of(2 * lines, []).as_filter().try_clone().unwrap();
+    lanebloom_tests::a_fold_to_a_rate_goes_as_far_as_the_rate_allows(sized);
+    lanebloom_tests::sets_answer_as_lookups_of_all_keys_would(sized);
+    lanebloom_tests::sets_answer_as_lookups_of_all_keys_would(|blocks| of(blocks, []).as_filter().try_clone().unwrap());
+}
+
+#[test]
+fn the_keys_of_a_union_are_counted_without_it() {
+    for seed in 0..40 {
+        let (a, b) = (of(3, &numbers(seed, 20)), of(3, &numbers(seed / 2, 40)));
+        let union = a.clone();
+        union.union_from(&b).unwrap();
+        let [one, other, either] = [&a, &b, &union].map(|filter| filter.statistics().len);
+        let (pair, both) = (a.with(&b).unwrap(), (one + other).saturating_sub(either));
+        assert_eq!((pair.union_len(), pair.intersection_len()), (either, both));
     }
 }
 
@@ -206,6 +158,11 @@ fn a_fold_as_parquets_is_by_a_power_of_two_and_by_the_mean_fill() {
         assert!(folded.false_positive_rate() <= target);
         assert!(folded.false_positive_rate_at(folded.expected_keys() + 1) > target);
     }
+    for wrong in [0.0, 1.0, -1.0, f64::NAN] {
+        let mut same = filter.clone();
+        let error = same.fold_as_parquet(wrong).unwrap_err();
+        assert!(same == filter && error.to_string().ends_with("is not between 0 and 1, both excluded"));
+    }
     // One fold for each time that the number of blocks can be halved.
     assert_eq!(of(12, []).fold_as_parquet(0.01), Ok(4));
     assert_eq!(of(7, []).fold_as_parquet(0.01), Ok(1));
@@ -218,69 +175,10 @@ fn a_fold_as_parquets_is_by_a_power_of_two_and_by_the_mean_fill() {
 
 // ---- Sets ----
 
-/// Random sets in small filters, beside the true sets. Each answer that is certain is right, and
-/// each that may be by chance is the one that lookups of all keys give.
+/// Sets are disjoint if any one of a block's eight words has no bit in common, and a subset needs
+/// each bit of each word.
 #[test]
-fn sets_answer_as_lookups_of_all_keys_would() {
-    let mut disjoint_seen = 0;
-    for round in 0..240_u64 {
-        let blocks = [1, 2, 3, 16][round as usize % 4];
-        let of_share = |seed: u64| {
-            let share = 1 + number(round * 7 + seed) % 40;
-            let chosen = |key: &u64| number(key ^ round << 20 ^ seed << 40) % share == 0;
-            HashSet::<u64>::from_iter((0..40).filter(chosen))
-        };
-        let (ours, mut theirs) = (of_share(1), of_share(2));
-        if round % 3 == 0 {
-            theirs.extend(&ours);
-        }
-        let (mut a, b, none) = (of(blocks, &ours), of(blocks, &theirs), of(blocks, []));
-        let before = a.clone();
-
-        let subset = a.with(&b).unwrap().is_subset();
-        assert_eq!(subset, ours.iter().all(|key| b.contains(key)));
-        assert!(subset || !ours.is_subset(&theirs));
-        assert!(a.with(&a).unwrap().is_subset());
-        assert!(none.with(&a).unwrap().is_subset());
-        assert_eq!(a.with(&none).unwrap().is_subset(), ours.is_empty());
-
-        let union = a.clone();
-        union.union_from(&b).unwrap();
-        let either = union.statistics().len;
-        let both = (a.statistics().len + b.statistics().len).saturating_sub(either);
-        assert_eq!(
-            (a.with(&b).unwrap().union_len(), a.with(&b).unwrap().intersection_len()),
-            (either, both)
-        );
-
-        let disjoint = a.with(&b).unwrap().is_disjoint();
-        assert_eq!(b.with(&a).unwrap().is_disjoint(), disjoint);
-        assert!(!disjoint || ours.is_disjoint(&theirs));
-        let shared = (0..2000_u64).find(|key| a.contains(key) && b.contains(key));
-        assert!(!disjoint || shared.is_none(), "{shared:?}");
-        assert_eq!(a.with(&a).unwrap().is_disjoint(), ours.is_empty());
-        assert!(a.with(&none).unwrap().is_disjoint());
-        disjoint_seen += usize::from(disjoint && !ours.is_empty() && !theirs.is_empty());
-
-        let changed = a.exclusive().intersection_from(&b).unwrap();
-        assert_eq!(changed, a != before);
-        assert!(!changed || !ours.is_subset(&theirs));
-        for key in 0..400_u64 {
-            assert_eq!(a.contains(&key), before.contains(&key) && b.contains(&key), "{key}");
-        }
-        let rate = a.statistics().false_positive_rate;
-        assert!(
-            rate <= f64::min(
-                before.statistics().false_positive_rate,
-                b.statistics().false_positive_rate
-            )
-        );
-        assert_eq!(a.exclusive().intersection_from(&b), Ok(false));
-    }
-    assert!(disjoint_seen >= 12, "{disjoint_seen}");
-
-    // Sets are disjoint if any one of a block's eight words has no bit in common, and a subset
-    // needs each bit of each word.
+fn each_word_and_each_bit_of_a_block_decides() {
     for block in 0..3 {
         for bit in 0..256 {
             let mut bytes = [0xff; 96];
