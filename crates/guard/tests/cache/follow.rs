@@ -436,27 +436,6 @@ async fn a_cache_opens_when_its_feed_is_followed_no_more() {
     assert_eq!((cache.get(&3).await.unwrap(), cache.is_ready()), (Some(3), false));
 }
 
-/// Without a feed: from `reopen` until a rebuild.
-#[test]
-fn a_miss_is_doubted_while_a_reopened_cache_is_not_filled() {
-    let rows = Rows::default();
-    let cache = builder().build_blocking(read(&rows)).unwrap();
-    let known_misses = || cache.stats().known_misses;
-    // A cache that was never filled remembers.
-    assert_eq!((cache.get(&1), cache.get(&1), known_misses()).2, 1);
-    cache.reopen();
-    rows.lock().unwrap().insert(1);
-    assert_eq!((cache.get(&1).unwrap(), known_misses()), (Some(1), 1));
-    assert_eq!(cache.get_many(&[2]).unwrap(), [None]);
-    rows.lock().unwrap().insert(2);
-    assert_eq!(cache.get_many(&[2]).unwrap(), [Some(2)]);
-    cache.clear();
-    cache.rebuild_now(source(&rows)).unwrap();
-    cache.insert(&3);
-    assert_eq!(cache.get(&3).unwrap(), None);
-    assert_eq!((cache.get(&3).unwrap(), known_misses()), (None, 2));
-}
-
 /// A rebuild may take minutes. Made-up keys that come again do not read the store meanwhile.
 #[tokio::test]
 async fn misses_serve_once_a_feed_is_heard() {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{Barrier, Notify, Semaphore};
 use tokio::task::{block_in_place, spawn_blocking, yield_now};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// A loader whose loads wait for a permit each.
 fn slow(permits: &Arc<Semaphore>) -> impl Loader<u64, u64> {
@@ -86,15 +86,6 @@ async fn get_all(cache: &Cache, keys: Range<u64>) {
     let gets = Vec::from_iter(keys.clone().map(|key| spawn(cache, key)));
     for (key, get) in keys.zip(gets) {
         assert_eq!(get.await.unwrap().unwrap(), Some(key));
-    }
-}
-
-/// The row that a load of row `id` gets first: of 1 to 4 the next one, of 10 row 1.
-fn needed(id: u64) -> Option<u64> {
-    match id {
-        5 => None,
-        10 => Some(1),
-        id => Some(id + 1),
     }
 }
 
@@ -250,91 +241,6 @@ async fn every_end_of_a_load_gives_its_place_back() {
     assert_eq!((cache.stats().timed_out, cache.stats().failed), (9, 27));
 }
 
-/// More loads than places wait for each other.
-#[tokio::test]
-async fn loads_that_wait_for_others_lend_their_places() {
-    let go = Arc::new(Semaphore::new(0));
-    let of_loads = go.clone();
-    let cache = nested(1, move |cache, id| {
-        let go = of_loads.clone();
-        async move {
-            if id == 10 {
-                go.acquire().await.unwrap().forget();
-            }
-            let Some(next) = needed(id) else {
-                return Ok(Some(id));
-            };
-            // Two at a time: neither resumes the place while the other waits.
-            let both = [5, next];
-            let (next, other) = tokio::join!(cache.get(&next), cache.get_many(&both));
-            assert_eq!(other?[1], next.as_ref().ok().copied().flatten());
-            Ok::<_, LoadError>(next?.map(|row| row + id))
-        }
-    });
-    assert_eq!(cache.get(&1).await.unwrap(), Some(15));
-    // Here 10 has the only place, and joins a load that waits for it.
-    cache.clear();
-    let ten = spawn(&cache, 10);
-    until(|| cache.stats().loads == 6).await;
-    yield_now().await;
-    let one = spawn(&cache, 1);
-    until(|| cache.stats().loads == 7).await;
-    yield_now().await;
-    go.add_permits(1);
-    assert_eq!(
-        (ten.await.unwrap().unwrap(), one.await.unwrap().unwrap()),
-        (Some(25), Some(15))
-    );
-    // The place is there again, once.
-    cache.clear();
-    go.add_permits(1);
-    assert_eq!(cache.get(&10).await.unwrap(), Some(25));
-}
-
-/// A load that goes on after it has waited for another key has a place again.
-#[tokio::test]
-async fn no_more_loads_run_than_the_limit_says_after_they_have_waited() {
-    let running = Running::default();
-    let of_loads = running.clone();
-    let cache = nested(3, move |cache, id| {
-        let running = of_loads.clone();
-        async move {
-            if id < 50 {
-                cache.get(&(50 + id % 5)).await?;
-            }
-            running.load(5).await;
-            Ok::<_, LoadError>(Some(id))
-        }
-    });
-    get_all(&cache, 0..50).await;
-    assert_eq!(running.most(), 3);
-}
-
-/// Also a load whose loader drops a get (a timeout, a `select`), and so goes on before the get has
-/// ended.
-#[tokio::test(start_paused = true)]
-async fn no_more_loads_run_than_the_limit_says_after_they_have_dropped_a_get() {
-    let running = Running::default();
-    let of_loads = running.clone();
-    let cache = nested(2, move |cache, id| {
-        let running = of_loads.clone();
-        async move {
-            if id > 0 {
-                let get = cache.get(&0);
-                assert!(timeout(Duration::from_millis(5), get).await.is_err());
-                running.load(5).await;
-                sleep(Duration::from_millis(1)).await;
-            } else {
-                sleep(Duration::from_millis(100)).await;
-            }
-            Ok::<_, LoadError>(Some(id))
-        }
-    });
-    get_all(&cache, 1..14).await;
-    // The other place is that of the load whose gets they have dropped.
-    assert_eq!(running.most(), 1);
-}
-
 /// The cache does not know that the task is part of the load.
 #[tokio::test(start_paused = true)]
 async fn a_load_whose_task_waits_for_its_place_ends() {
@@ -362,127 +268,8 @@ fn a_load_whose_thread_waits_for_its_place_ends() {
     assert_eq!(cache.get(&3).unwrap(), Some(3));
 }
 
-/// Three generations with one place; and one row that needs itself.
-#[tokio::test]
-async fn a_load_that_is_handed_to_tasks_lends_its_place() {
-    let cache = nested(1, |cache, id| async move {
-        let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
-            return Ok(Some(id));
-        };
-        // Two tasks at a time.
-        let tasks = [cache.clone(), cache].map(|cache| {
-            let get = async move { cache.get(next).await };
-            tokio::spawn(LoadScope::current().scope(get))
-        });
-        let mut row = None;
-        for task in tasks {
-            row = task.await.unwrap()?;
-        }
-        Ok::<_, LoadError>(row.map(|row| row + id))
-    });
-    for _ in 0..3 {
-        assert_eq!(cache.get(&1).await.unwrap(), Some(6));
-        let error = cache.get(&4).await.unwrap_err();
-        assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle(), "{error}");
-        cache.clear();
-    }
-}
-
-#[test]
-fn a_load_that_is_handed_to_threads_lends_its_place() {
-    let cache = nested_blocking(1, LONG, |cache, id| {
-        let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
-            return Ok(Some(id));
-        };
-        let load = LoadScope::current();
-        let get = || load.clone().sync_scope(|| cache.get(next));
-        let row = thread::scope(|scope| {
-            let other = scope.spawn(get);
-            let one = scope.spawn(get);
-            other.join().unwrap().and(one.join().unwrap())
-        });
-        Ok::<_, LoadError>(row?.map(|row| row + id))
-    });
-    for _ in 0..3 {
-        assert_eq!(cache.get(&1).unwrap(), Some(6));
-        let error = cache.get(&4).unwrap_err();
-        assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle(), "{error}");
-        cache.clear();
-    }
-}
-
-/// The parts of a recursion do so, in threads of their own or in the one that is there.
-#[test]
-fn a_part_of_a_load_that_hands_it_on_lends_its_place() {
-    let cache = nested_blocking(1, LONG, move |cache, id| {
-        let get = || cache.get(&10);
-        let in_thread = |part: &(dyn Fn() -> Result<Option<u64>, LoadError> + Sync)| {
-            let load = LoadScope::current();
-            thread::scope(|scope| scope.spawn(|| load.sync_scope(part)).join().unwrap())
-        };
-        let in_this = |part: &dyn Fn() -> Result<Option<u64>, LoadError>| {
-            let load = LoadScope::current();
-            load.clone().sync_scope(|| load.sync_scope(part))
-        };
-        match id {
-            1 => in_thread(&|| in_thread(&get)),
-            2 => in_thread(&|| in_thread(&|| in_thread(&get)).and(get())),
-            3 => in_this(&get),
-            4 => in_thread(&|| in_this(&get)),
-            5 => in_this(&|| in_thread(&get)).and(get()),
-            // One part waits for loads that need the place several times, while the other one
-            // is back.
-            6 => {
-                let load = LoadScope::current();
-                let loads = cache.stats().loads;
-                thread::scope(|scope| {
-                    let other = scope.spawn(|| load.sync_scope(|| cache.get(&7)));
-                    until_blocking(|| cache.stats().loads > loads);
-                    cache.get(&11)?;
-                    other.join().unwrap()
-                })
-            }
-            7 => get(),
-            id => Ok(Some(id)),
-        }
-    });
-    for id in 1..=6 {
-        assert_eq!(cache.get(&id).unwrap(), Some(10), "{id}");
-        cache.clear();
-    }
-}
-
-/// Also within the load's own task, which `block_in_place` keeps, and with several gets at a time.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_thread_of_a_load_that_awaits_gets_lends_its_place() {
-    let cache = nested(1, |cache, id| async move {
-        let handle = Handle::current();
-        match id {
-            1 => {
-                let get = || handle.block_on(cache.get(&3));
-                block_in_place(|| LoadScope::current().sync_scope(get))
-            }
-            2 => {
-                let load = LoadScope::current();
-                let both = async move {
-                    let (one, other) = tokio::join!(cache.get(&3), cache.get(&5));
-                    one.and(other)
-                };
-                let thread = move || load.sync_scope(|| handle.block_on(both));
-                spawn_blocking(thread).await.unwrap()
-            }
-            3 => cache.get(&4).await,
-            id => Ok::<_, LoadError>(Some(id)),
-        }
-    });
-    for (id, row) in [(1, 4), (2, 5)].repeat(100) {
-        assert_eq!(cache.get(&id).await.unwrap(), Some(row));
-        cache.clear();
-    }
-}
-
-/// Loads that get others in every way, begun and given up by many: they keep the limit, end, and
-/// leave all places behind.
+/// Loads that get others in every way, begun and given up by many: they lend their places, keep the
+/// limit, end, and leave all places behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn loads_of_every_shape_keep_the_limit_and_end() {
     const KEYS: u64 = 60;
@@ -516,9 +303,13 @@ async fn loads_of_every_shape_keep_the_limit_and_end() {
                         }
                         4 => {
                             let (load, handle) = (LoadScope::current(), Handle::current());
-                            let get = part(one);
-                            let thread = move || load.sync_scope(|| handle.block_on(get));
+                            let (one, other, both) = (part(one), part(other), part(other));
+                            let gets = async move { tokio::join!(one, both).0 };
+                            let of_thread = handle.clone();
+                            let thread = move || load.sync_scope(|| of_thread.block_on(gets));
                             spawn_blocking(thread).await.unwrap()?;
+                            let get = || handle.block_on(other);
+                            block_in_place(|| LoadScope::current().sync_scope(get))?;
                         }
                         _ => drop(tokio::join!(part(one), timeout(brief, part(other)))),
                     }
@@ -546,34 +337,91 @@ async fn loads_of_every_shape_keep_the_limit_and_end() {
     }
 }
 
+/// The blocking twin: a load is handed to threads, to parts in its own thread, and on by both.
 #[test]
-fn threads_whose_loads_wait_for_others_lend_their_places() {
-    let (go, gone) = mpsc::channel::<()>();
-    let gone = Mutex::new(gone);
-    let cache = nested_blocking(1, LONG, move |cache, id| {
-        if id == 10 {
-            gone.lock().unwrap().recv().unwrap();
+fn blocking_loads_of_every_shape_keep_the_limit_and_end() {
+    const KEYS: u64 = 40;
+    type Row = Result<Option<u64>, LoadError>;
+    fn in_thread(part: impl Fn() -> Row + Sync) -> Row {
+        let load = LoadScope::current();
+        thread::scope(|scope| scope.spawn(|| load.sync_scope(&part)).join().unwrap())
+    }
+    fn in_this(part: impl Fn() -> Row) -> Row {
+        let load = LoadScope::current();
+        load.clone().sync_scope(|| load.sync_scope(&part))
+    }
+    for limit in [1, 2, 3] {
+        let (running, all) = (Running::default(), Arc::new(std::sync::Barrier::new(limit)));
+        let of_loads = running.clone();
+        let cache = nested_blocking(limit, LONG, move |cache, id| {
+            if id >= KEYS {
+                all.wait();
+                return Ok(Some(id));
+            }
+            let [one, other] = [id + 1 + id % 3, id + 2 + id % 5];
+            if other < KEYS {
+                let [one, other] = [one, other].map(|key| move || cache.get(&key));
+                match id % 8 {
+                    0 => one()?.or(other()?),
+                    1 => cache.get_many(&[id + 1, id + 2])?[0],
+                    2 => in_thread(|| in_thread(one).and(other()))?,
+                    3 => in_this(one)?,
+                    4 => in_thread(|| in_this(one))?.or(other()?),
+                    5 => in_this(|| in_thread(one))?.or(other()?),
+                    // Two parts at a time, one of them in this thread.
+                    6 => {
+                        let load = LoadScope::current();
+                        thread::scope(|scope| {
+                            let part = scope.spawn(|| load.sync_scope(one));
+                            other().and(part.join().unwrap())
+                        })?
+                    }
+                    _ => in_thread(|| in_thread(|| in_thread(one)).and(other()))?,
+                };
+            }
+            running_blocking(&of_loads);
+            Ok(Some(id))
+        });
+        for _ in 0..10 {
+            get_all_blocking(&cache, 0..KEYS);
+            cache.clear();
         }
-        let Some(next) = needed(id) else {
-            return Ok(Some(id));
-        };
-        let row = cache.get(&next)?;
-        Ok::<_, LoadError>(row.map(|row| row + id))
-    });
-    assert_eq!(cache.get(&1).unwrap(), Some(15));
-    cache.clear();
+        assert!(running.most() <= limit, "{} of {limit}", running.most());
+        get_all_blocking(&cache, KEYS..KEYS + limit as u64);
+    }
+}
+
+fn running_blocking(running: &Running) {
+    let mut load = pin!(running.load(3));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    while load.as_mut().poll(&mut context).is_pending() {
+        thread::yield_now();
+    }
+}
+
+fn get_all_blocking(cache: &Blocking, keys: Range<u64>) {
     thread::scope(|scope| {
-        let ten = scope.spawn(|| cache.get(&10));
-        until_blocking(|| cache.stats().loads == 6);
-        let one = scope.spawn(|| cache.get(&1));
-        until_blocking(|| cache.stats().loads == 7);
-        go.send(()).unwrap();
-        assert_eq!(ten.join().unwrap().unwrap(), Some(25));
-        assert_eq!(one.join().unwrap().unwrap(), Some(15));
+        let gets = Vec::from_iter(keys.map(|key| (key, scope.spawn(move || cache.get(&key)))));
+        for (key, get) in gets {
+            assert_eq!(get.join().unwrap().unwrap(), Some(key));
+        }
     });
-    cache.clear();
-    go.send(()).unwrap();
-    assert_eq!(cache.get(&10).unwrap(), Some(25));
+}
+
+/// Also if a load is handed to a task or a thread.
+#[tokio::test]
+async fn a_row_that_needs_itself_by_another_task_or_thread_is_a_cycle() {
+    let cache = nested(1, |cache, id| async move {
+        let get = async move { cache.get(&id).await };
+        tokio::spawn(LoadScope::current().scope(get)).await.unwrap()
+    });
+    let blocking = nested_blocking(1, LONG, |cache, id| {
+        let load = LoadScope::current();
+        thread::scope(|scope| scope.spawn(|| load.sync_scope(|| cache.get(&id))).join().unwrap())
+    });
+    for error in [cache.get(&4).await.unwrap_err(), blocking.get(&4).unwrap_err()] {
+        assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle(), "{error}");
+    }
 }
 
 /// The loader's future is dropped, every waiter gets the error, and the next get loads.

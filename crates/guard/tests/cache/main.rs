@@ -11,6 +11,7 @@ mod gets;
 mod hostile;
 mod limits;
 mod misses;
+mod model;
 mod moka;
 mod nested;
 mod options;

@@ -1,30 +1,30 @@
 //! A miss that was loaded while the filter could lack keys hides no row afterwards: the filter has
-//! the row, and nobody tells the cache.
+//! the row, and nobody tells the cache. `model.rs` has such rows among its steps.
 
 use crate::common::limit_time;
-use crate::gets::{Blocking, Cache, HOUR, builder, read, until};
+use crate::gets::{Cache, HOUR, builder, read, until};
 use lanebloom_guard::lanebloom::{ConcurrentBloom, CuckooFilter, Funnel, Sink, SipHash13, Statistics};
-use lanebloom_guard::{Equivalent, GuardFilter, Layered, future, sync};
+use lanebloom_guard::{Equivalent, GuardFilter, future, sync};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 /// A set that processes share. While it lags, it admits every key, as a `SharedBloom` does.
 #[derive(Clone)]
-struct Set(Arc<(ConcurrentBloom<SipHash13>, AtomicBool)>);
+pub(crate) struct Set(Arc<(ConcurrentBloom<SipHash13>, AtomicBool)>);
 
 impl Set {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let filter = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-6);
         let filter = filter.hasher(SipHash13::random()).build().unwrap();
         Self(Arc::new((filter, AtomicBool::new(false))))
     }
 
-    fn lags(&self, lags: bool) {
+    pub(crate) fn lags(&self, lags: bool) {
         self.0.1.store(lags, Ordering::Release);
     }
 }
@@ -71,15 +71,11 @@ impl Rows {
         self.0.lock().unwrap().insert(id, id);
         GuardFilter::insert(set, &id);
     }
-
-    fn ids(&self) -> Vec<u64> {
-        self.0.lock().unwrap().keys().copied().collect()
-    }
 }
 
 /// Another form of a key.
 #[derive(Hash)]
-struct Id(u64);
+pub(crate) struct Id(pub(crate) u64);
 
 impl Funnel for Id {
     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
@@ -108,58 +104,6 @@ fn shared(rows: &Rows, set: &Set) -> Shared {
     let cache = Cache::builder().filter(filter).build_blocking(rows.read()).unwrap();
     cache.mark_ready();
     cache
-}
-
-#[test]
-fn a_miss_from_while_a_shared_filter_lagged_hides_no_row() {
-    type Get = fn(&Shared, &Rows) -> Option<u64>;
-    let gets: [Get; 4] = [
-        |cache, _| cache.get(&17).unwrap(),
-        |cache, _| cache.get_many(&[16, 17]).unwrap()[1],
-        |cache, _| cache.get_equivalent(&Id(17)).unwrap(),
-        |cache, rows| cache.get_with(&17, || rows.read()(17)).unwrap(),
-    ];
-    for get in gets {
-        // The row comes while the filter lags, or as the first thing after it.
-        for comes_late in [false, true] {
-            let (rows, set) = (Rows::default(), Set::new());
-            let cache = shared(&rows, &set);
-            set.lags(true);
-            assert_eq!(get(&cache, &rows), None);
-            if !comes_late {
-                rows.add(17, &set);
-                assert_eq!(get(&cache, &rows), Some(17), "while it lags");
-                cache.invalidate(&17);
-            }
-            set.lags(false);
-            rows.add(17, &set);
-            assert_eq!(get(&cache, &rows), Some(17), "after it");
-        }
-    }
-}
-
-/// The awaited twin, with the forms of its gets.
-#[tokio::test]
-async fn a_miss_from_while_a_shared_filter_lagged_hides_no_row_from_awaited_gets() {
-    let (rows, set) = (Rows::default(), Set::new());
-    let (of_cache, loader) = (set.clone(), rows.read());
-    let filter = move |_| Ok::<_, Infallible>(of_cache.clone());
-    let cache = Cache::builder()
-        .filter(filter)
-        .build(move |id| ready(loader(id)))
-        .unwrap();
-    cache.mark_ready();
-    set.lags(true);
-    assert_eq!(cache.get_many(&[1, 2, 3]).await.unwrap(), [None; 3]);
-    assert_eq!(
-        cache.get_with(&4, ready(Ok::<_, Infallible>(None))).await.unwrap(),
-        None
-    );
-    set.lags(false);
-    (1..=4).for_each(|id| rows.add(id, &set));
-    assert_eq!(cache.get(&1).await.unwrap(), Some(1));
-    assert_eq!(cache.get_equivalent(&Id(2)).await.unwrap(), Some(2));
-    assert_eq!(cache.get_many(&[3, 4]).await.unwrap(), [Some(3), Some(4)]);
 }
 
 /// One key after another, as a stranger would. They are not remembered, which would be of no use.
@@ -197,94 +141,6 @@ fn a_refresh_of_a_row_that_was_removed_while_the_filter_lagged_hides_no_later_ro
     set.lags(false);
     rows.add(17, &set);
     assert_eq!(cache.get(&17).unwrap(), Some(17));
-}
-
-/// A load that began while the filter lagged ends afterwards: it is not remembered, and a get that
-/// began later does not wait for it.
-#[test]
-fn a_load_that_began_while_the_filter_lagged_hides_no_row() {
-    let (rows, set) = (Rows::default(), Set::new());
-    let (began, has_begun) = mpsc::channel();
-    let (go, goes_on) = mpsc::channel::<()>();
-    let goes_on = Mutex::new(goes_on);
-    let cache = shared(&rows, &set);
-    set.lags(true);
-    thread::scope(|scope| {
-        let early = scope.spawn(|| {
-            cache.get_with(&17, || {
-                began.send(()).unwrap();
-                goes_on.lock().unwrap().recv().unwrap();
-                Ok::<_, Infallible>(None)
-            })
-        });
-        has_begun.recv().unwrap();
-        set.lags(false);
-        rows.add(17, &set);
-        let late = scope.spawn(|| cache.get(&17));
-        assert_eq!(late.join().unwrap().unwrap(), Some(17));
-        cache.invalidate(&17);
-        go.send(()).unwrap();
-        assert_eq!(early.join().unwrap().unwrap(), None);
-    });
-    assert_eq!(cache.get(&17).unwrap(), Some(17));
-}
-
-/// A set that is not filled, in a cache that was not told of that by its owner.
-#[test]
-fn a_miss_from_before_mark_ready_hides_no_row_of_a_shared_filter() {
-    let (rows, set) = (Rows::default(), Set::new());
-    let of_cache = set.clone();
-    let filter = move |_| Ok::<_, Infallible>(of_cache.clone());
-    let cache = builder().filter(filter).build_blocking(rows.read()).unwrap();
-    assert_eq!(cache.get(&17).unwrap(), None);
-    rows.add(17, &set);
-    assert_eq!(cache.get(&17).unwrap(), Some(17));
-    assert_eq!(cache.get(&18).unwrap(), None);
-    rows.add(18, &set);
-    cache.mark_ready();
-    assert_eq!(cache.get(&18).unwrap(), Some(18));
-}
-
-/// Rows of other processes that come by a rebuild alone: at the first one, after `reopen`, and
-/// between two of them.
-#[test]
-fn a_miss_from_before_a_rebuild_hides_no_row_that_it_has_read() {
-    limit_time();
-    let rows = Rows::default();
-    let plain: Blocking = Cache::builder().build_blocking(rows.read()).unwrap();
-    let layered = Cache::builder()
-        .filter(|keys| Layered::new(keys / 10, 1e-3))
-        .build_blocking(rows.read())
-        .unwrap();
-    rebuilt_beside_others(&rows, &plain);
-    rows.0.lock().unwrap().clear();
-    rebuilt_beside_others(&rows, &layered);
-}
-
-fn rebuilt_beside_others<F: GuardFilter>(rows: &Rows, cache: &sync::GuardedCache<u64, u64, F>) {
-    let add = |id| rows.0.lock().unwrap().insert(id, id);
-    let rebuild = || cache.rebuild_now(|keys| Ok(keys.insert_all(rows.ids())?)).unwrap();
-    // Remembered meanwhile: this process is told of all rows, as far as it knows.
-    assert_eq!([cache.get(&1).unwrap(), cache.get(&1).unwrap()], [None; 2]);
-    assert_eq!(cache.stats().known_misses, 1);
-    add(1);
-    rebuild();
-    assert_eq!(cache.get(&1).unwrap(), Some(1));
-
-    cache.reopen();
-    assert_eq!(cache.get(&2).unwrap(), None);
-    add(2);
-    rebuild();
-    assert_eq!(cache.get(&2).unwrap(), Some(2));
-
-    // Another process removes a row and adds it again.
-    rows.0.lock().unwrap().remove(&2);
-    cache.invalidate(&2);
-    assert_eq!([cache.get(&2).unwrap(), cache.get(&2).unwrap()], [None; 2]);
-    assert_eq!(cache.stats().known_misses, 2);
-    add(2);
-    rebuild();
-    assert_eq!(cache.get(&2).unwrap(), Some(2));
 }
 
 /// A feed tells of the rows that come into a shared filter, so misses are remembered while it

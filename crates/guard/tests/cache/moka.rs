@@ -6,37 +6,13 @@ use lanebloom_guard::sync::GuardedCache;
 use lanebloom_guard::{Expiry, RemovalCause};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 fn values(cache: &Blocking) -> Vec<(u64, u64)> {
     let mut values = Vec::from_iter(cache.iter().map(|(key, value)| (*key, value)));
     values.sort_unstable();
     values
-}
-
-#[test]
-fn no_look_finds_a_value_after_a_change() {
-    let cache = builder().build_blocking(read).unwrap();
-    type Change = fn(&Blocking);
-    let changes: [Change; 5] = [
-        |cache| cache.insert(&17),
-        |cache| cache.remove(&17),
-        |cache| cache.invalidate(&17),
-        |cache| assert_eq!(cache.invalidate_entries_if(|key, value| *key == 17 && *value == 1), 1),
-        |cache| cache.clear(),
-    ];
-    for change in changes {
-        cache.insert_value(&17, 1);
-        cache.insert_value(&18, 2);
-        assert_eq!((cache.peek(&17), values(&cache)), (Some(1), vec![(17, 1), (18, 2)]));
-        change(&cache);
-        assert_eq!(cache.peek(&17), None);
-        assert!(!values(&cache).contains(&(17, 1)));
-        // Entries that `clear` has left in moka are not asked.
-        assert_eq!(cache.invalidate_entries_if(|key, _| *key == 17), 0);
-        assert_eq!(cache.get(&17).unwrap(), Some(17));
-    }
 }
 
 /// A rebuild without the key: gets turn it away, although its value is cached.
@@ -63,39 +39,6 @@ fn a_peek_counts_nowhere_and_leaves_the_remembered_misses() {
     // The miss is still remembered.
     assert_eq!(cache.get(&17).unwrap(), None);
     assert_eq!(cache.stats().since(&before).known_misses, 1);
-}
-
-/// A cache whose first load reads 1, and waits for the first barrier and then for the second one.
-/// Later loads read 2.
-fn with_held_load() -> (Blocking, Arc<[Barrier; 2]>) {
-    let barriers = Arc::new([Barrier::new(2), Barrier::new(2)]);
-    let (held, is_first) = (Arc::clone(&barriers), AtomicBool::new(true));
-    let read = move |_| {
-        if !is_first.swap(false, Ordering::Relaxed) {
-            return Ok(Some(2));
-        }
-        for barrier in &*held {
-            barrier.wait();
-        }
-        Ok::<_, Infallible>(Some(1))
-    };
-    (builder().build_blocking(read).unwrap(), barriers)
-}
-
-/// Its row comes to moka after `clear`, in the epoch before.
-#[test]
-fn no_look_finds_the_row_of_a_load_from_before_a_clear() {
-    let (cache, barriers) = with_held_load();
-    std::thread::scope(|scope| {
-        let early = scope.spawn(|| cache.get(&17));
-        barriers[0].wait();
-        cache.clear();
-        barriers[1].wait();
-        assert_eq!(early.join().unwrap().unwrap(), Some(1));
-    });
-    assert_eq!((cache.peek(&17), values(&cache)), (None, vec![]));
-    assert_eq!(cache.invalidate_entries_if(|_, _| true), 0);
-    assert_eq!(cache.get(&17).unwrap(), Some(2));
 }
 
 /// The rows are durations: of the first get, of the second, after a change.

@@ -2,7 +2,7 @@
 //! store is hidden by either.
 
 use crate::common::LONG;
-use crate::gets::{Cache, HOUR, builder, read, spawn, tasks, until, until_blocking};
+use crate::gets::{Cache, HOUR, builder, read, spawn, until, until_blocking};
 use lanebloom_guard::CacheBuilder;
 use lanebloom_guard::future::Loader;
 use std::convert::Infallible;
@@ -56,15 +56,6 @@ impl Store {
     }
 }
 
-/// The ways to change row 17, which the cache has as 1.
-type Change = fn(&Cache);
-const CHANGES: [Change; 4] = [
-    |cache| cache.insert(&17),
-    |cache| cache.invalidate(&17),
-    |cache| cache.clear(),
-    |cache| assert_eq!(cache.invalidate_entries_if(|_, row| *row == 1), 1),
-];
-
 fn refreshing() -> CacheBuilder<u64, u64> {
     builder().refresh_after_write(Duration::ZERO)
 }
@@ -95,26 +86,6 @@ async fn one_refresh_runs_at_a_time_and_nobody_waits_for_it() {
     until(|| cache.peek(&17).is_none()).await;
     assert_eq!(cache.get(&17).await.unwrap(), None);
     assert_eq!((store.loads(), cache.stats().known_misses), (2, 1));
-}
-
-#[tokio::test]
-async fn a_refresh_does_not_hide_a_change() {
-    let by_value: Change = |cache| cache.insert_value(&17, 3);
-    for change in CHANGES.into_iter().chain([by_value]) {
-        let store = Store::new(2);
-        let cache = store.cache(refreshing());
-        cache.insert_value(&17, 1);
-        assert_eq!(cache.get(&17).await.unwrap(), Some(1));
-        until(|| store.loads() == 1).await;
-        store.set(3);
-        change(&cache);
-        store.release(1);
-        // The refresh ends, and brings no old row back.
-        until(|| tasks() == 0).await;
-        assert_ne!(cache.peek(&17), Some(2));
-        store.release(100);
-        assert_eq!(cache.get(&17).await.unwrap(), Some(3));
-    }
 }
 
 /// After an error the value stays, and the next refresh comes a second later.
@@ -379,31 +350,6 @@ async fn once_a_load_has_failed_no_get_with_an_old_value_waits() {
     while cache.get(&7).await.unwrap() != Some(7) {
         assert!(began.elapsed() < LONG);
         tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-}
-
-/// Neither after the change, nor for a waiter of a load that began before.
-#[tokio::test]
-async fn no_old_value_serves_after_a_change() {
-    for change in CHANGES.into_iter().chain([(|cache| cache.remove(&17)) as Change]) {
-        let store = Store::new(FAILS);
-        let cache = store.cache(failing());
-        cache.insert_value(&17, 1);
-        let early = spawn(&cache, 17);
-        until(|| store.loads() == 1).await;
-        change(&cache);
-        store.release(2);
-        assert!(cache.get(&17).await.is_err());
-        // Began before: either answer is right.
-        assert!(early.await.unwrap().is_ok_and(|row| row == Some(1)) || cache.stats().failed == 2);
-        assert!(cache.peek(&17).is_none() && cache.iter().next().is_none());
-        // In the second after a failure, too.
-        cache.insert_value(&17, 1);
-        store.release(1);
-        assert_eq!(cache.get(&17).await.unwrap(), Some(1));
-        change(&cache);
-        store.release(1);
-        assert!(cache.get(&17).await.is_err());
     }
 }
 

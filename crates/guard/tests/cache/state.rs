@@ -82,21 +82,6 @@ fn each_way_to_fill_a_cache_makes_it_ready() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_first_scheduled_rebuild_fills_the_cache_at_once() {
-    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    let cache = builder().build(read).unwrap();
-    let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
-    let rebuilds = tokio::spawn(cache.rebuild_every(HOUR, source));
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(cache.is_ready() && cache.guard().check(&3).is_none());
-    tokio::time::sleep(HOUR / 2).await;
-    assert_eq!(cache.stats().rebuilds, 1);
-    tokio::time::sleep(HOUR).await;
-    assert_eq!(cache.stats().rebuilds, 2);
-    rebuilds.abort();
-}
-
 /// The runtime has one thread.
 #[tokio::test]
 async fn tasks_run_while_a_filter_is_completed() {
