@@ -283,21 +283,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     ///
     /// It calls `predicate` for all cached values in this thread, before it returns: about 10 ms
     /// for 100,000. In async code with more values, use `spawn_blocking`. Running loads go on for
-    /// their waiters, but are not cached.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// let read = |_| Ok::<_, std::convert::Infallible>(Some("new row"));
-    /// let cache = GuardedCache::<str, &str>::builder().build_blocking(read)?;
-    /// for key in ["red:1", "red:2", "blue:1"] {
-    ///     cache.insert_value(key, "old row");
-    /// }
-    /// let red = |key: &str, _: &&str| key.starts_with("red:");
-    /// assert_eq!(cache.invalidate_entries_if(red), 2);
-    /// assert_eq!(cache.get("red:2")?, Some("new row"));
-    /// assert_eq!(cache.get("blue:1")?, Some("old row"));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// their waiters, but are not cached. The example of [`iter`](Self::iter) calls it.
     pub fn invalidate_entries_if(&self, mut predicate: impl FnMut(&K, &V) -> bool) -> usize {
         let flights = &self.0.flights;
         flights.abandon_all();
@@ -337,13 +323,19 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
-    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// cache.insert_value(&1, 10);
+    /// let read = |_| Ok::<_, std::convert::Infallible>(Some("new row"));
+    /// let cache = GuardedCache::<str, &str>::builder().build_blocking(read)?;
+    /// cache.insert_value("red:1", "old row");
     /// cache.clear();
-    /// cache.insert_value(&2, 20);
-    /// let values = cache.iter().map(|(key, value)| (*key, value));
-    /// assert_eq!(Vec::from_iter(values), [(2, 20)]);
+    /// for key in ["red:2", "red:3", "blue:1"] {
+    ///     cache.insert_value(key, "old row");
+    /// }
+    /// let red = |key: &str, _: &&str| key.starts_with("red:");
+    /// assert_eq!(cache.invalidate_entries_if(red), 2);
+    /// let values = cache.iter().map(|(key, value)| (key.to_string(), value));
+    /// assert_eq!(Vec::from_iter(values), [("blue:1".into(), "old row")]);
+    /// assert_eq!(cache.get("red:2")?, Some("new row"));
+    /// assert_eq!(cache.get("blue:1")?, Some("old row"));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (Arc<K::Owned>, V)> + '_ {

@@ -158,6 +158,7 @@ use std::sync::atomic::Ordering;
 /// use std::collections::HashMap;
 ///
 /// let store = HashMap::from([("ann", 1), ("bob", 2)]);
+/// assert!(CacheGuard::<str>::with_capacity(1000, 1.5).is_err());
 /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
 /// store.keys().for_each(|key| guard.insert(key));
 ///
@@ -303,8 +304,9 @@ impl<F: GuardFilter> ServedFilter<F> {
 }
 
 impl<K: Funnel + ?Sized> CacheGuard<K> {
-    /// Builds an empty guard that admits made-up keys at `false_positive_rate`. Its filter is a
-    /// [`ConcurrentBloom`] that hashes with [`SipHash13`] under a new random key.
+    /// Builds an empty guard that admits made-up keys at `false_positive_rate`: see the [example
+    /// above](Self#examples). Its filter is a [`ConcurrentBloom`] that hashes with [`SipHash13`]
+    /// under a new random key.
     ///
     /// `keys` is the number of keys until the next rebuild, not only today's. Name the type of the
     /// keys, as in the example, or let the compiler infer it from the first key.
@@ -315,18 +317,6 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     /// # Errors
     ///
     /// Fails as [`Builder::build`](lanebloom::Builder::build) does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<u64>::with_capacity(1_000_000, 0.01)?;
-    /// guard.insert(&17);
-    /// assert!(guard.check(&17).is_some() && guard.check(&18).is_none());
-    /// assert!(CacheGuard::<u64>::with_capacity(1_000_000, 1.5).is_err());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
         Ok(Self::new(keyed_filter(keys, false_positive_rate)?))
     }
@@ -354,6 +344,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// filter.insert("ann");
     /// let guard = CacheGuard::<str, _>::new(filter);
     /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
+    /// assert_eq!(guard.filter().statistics().len, 1);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn new(filter: F) -> Self {
@@ -597,8 +588,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// filter of a rebuild has no room, its commit fails.
     ///
     /// It may run beside a rebuild: the key is admitted before and after the new filter takes over.
-    /// See [the order](Self#order-of-insert-and-commit), and the example of
-    /// [`with_capacity`](Self::with_capacity).
+    /// See [the order](Self#order-of-insert-and-commit), and the [example above](Self#examples).
     pub fn insert<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         let key = key.borrow();
         self.insert_by(|filter| filter.insert(key));
@@ -658,6 +648,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     /// # assert!(std::pin::pin!(add(&guard, 17)).poll(&mut context).is_pending());
     /// # assert!(guard.check(&17).is_some());
+    /// guard.insert_on_drop(18).abandon(); // the commit has failed
+    /// assert!(guard.check(&18).is_none());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_on_drop<Q: AsKey<K>>(&self, key: Q) -> InsertOnDrop<'_, K, Q> {
@@ -666,16 +658,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
 
     /// The filter that serves now, for its statistics and its own calls, which do not check the
     /// guard's key type. The `Arc` keeps the filter in memory, even after a rebuild has replaced
-    /// it.
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// guard.insert("ann");
-    /// assert_eq!(guard.filter().statistics().len, 1);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
+    /// it. The example of [`new`](Self::new) calls it.
     #[must_use]
     pub fn filter(&self) -> Arc<F> {
         Arc::clone(&self.filters.load().serving.filter)

@@ -33,8 +33,9 @@ use std::sync::{Mutex, MutexGuard};
 /// # Examples
 ///
 /// ```
-/// use lanebloom_guard::{CacheGuard, Layered};
+/// use lanebloom_guard::{CacheGuard, GuardFilter, Layered};
 ///
+/// assert!(Layered::new(1000, 0.0).is_err() && Layered::new(1000, 1e-12).is_err());
 /// let guard = CacheGuard::<u64, _>::new(Layered::new(1000, 1e-4)?);
 /// assert!(guard.is_open());
 ///
@@ -42,6 +43,7 @@ use std::sync::{Mutex, MutexGuard};
 /// rebuild.insert_all(0..100_000);
 /// rebuild.commit()?;
 /// assert!(!guard.is_open() && guard.check(&99_999).is_some());
+/// assert!(guard.filter().statistics().false_positive_rate <= 1e-4);
 /// assert!(guard.check(&100_000).is_none());
 ///
 /// guard.insert(&100_000);
@@ -70,16 +72,6 @@ impl Layered {
     ///
     /// Fails if the rate is not between 0 and 1 or below 2^-31, or the allocation of the small
     /// filter fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::{GuardFilter, Layered};
-    ///
-    /// assert!(Layered::new(1000, 1e-3)?.false_positive_rate() <= 1e-3);
-    /// assert!(Layered::new(1000, 0.0).is_err() && Layered::new(1000, 1e-12).is_err());
-    /// # Ok::<(), lanebloom_guard::lanebloom::BuildError>(())
-    /// ```
     pub fn new(additions: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
         BuildError::check_rate(false_positive_rate)?;
         // A static filter halves its rate with each bit. It gets at most three quarters.

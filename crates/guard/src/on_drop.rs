@@ -23,16 +23,8 @@ impl<'a, K: ?Sized, Q: Borrow<K>> InsertOnDrop<'a, K, Q> {
     }
 
     /// Ends without an insert, for a key that the store certainly lacks. If strangers can make
-    /// commits fail, this keeps their keys out of the filter.
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// guard.insert_on_drop("ann").abandon();
-    /// assert!(guard.check("ann").is_none());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
+    /// commits fail, this keeps their keys out of the filter. The example of the guard's
+    /// [`insert_on_drop`](crate::CacheGuard::insert_on_drop) calls it.
     pub fn abandon(mut self) {
         self.key = None;
     }

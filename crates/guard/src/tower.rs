@@ -473,19 +473,9 @@ pub fn matched_path<T: FromStr, B>(parameter: &str) -> impl Fn(&Request<B>) -> O
     }
 }
 
-/// Takes the key from the first header of this name. A request has no key, and passes, if it lacks
-/// the header, or if the header is not ASCII or does not parse.
-///
-/// ```
-/// use http::{Request, header::HOST};
-/// use lanebloom_guard::tower::header;
-///
-/// let key = header::<String, ()>(HOST);
-/// let request = Request::builder().header("Host", "ann.example.com").body(());
-/// assert_eq!(key(&request?).unwrap(), "ann.example.com");
-/// assert_eq!(key(&Request::new(())), None);
-/// # Ok::<(), http::Error>(())
-/// ```
+/// Takes the key from the first header of this name: see the example of
+/// [`with_response`](GuardLayer::with_response). A request has no key, and passes, if it lacks the
+/// header, or if the header is not ASCII or does not parse.
 pub fn header<T: FromStr, B>(name: HeaderName) -> impl Fn(&Request<B>) -> Option<T> {
     move |request| request.headers().get(&name)?.to_str().ok()?.parse().ok()
 }

@@ -36,15 +36,7 @@ impl<K> Key for K where
 {
 }
 
-/// A type of cached values. Every type with these bounds implements it.
-///
-/// ```
-/// use lanebloom_guard::Value;
-///
-/// fn is_value<V: Value>() {}
-/// is_value::<String>();
-/// is_value::<std::sync::Arc<[u8]>>();
-/// ```
+/// A type of cached values: every `Clone + Send + Sync + 'static`, such as `String` or `Arc<[u8]>`.
 pub trait Value: Clone + Send + Sync + 'static {}
 
 impl<V: Clone + Send + Sync + 'static> Value for V {}

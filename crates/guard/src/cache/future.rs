@@ -82,10 +82,19 @@ use tracing::{Instrument, debug_span};
 /// assert_eq!(cache.get(&1000).await?, None); // missing in the store
 /// assert_eq!(cache.get(&1000).await?, None); // remembered
 /// assert_eq!(cache.get(&123_456).await?, None); // turned away
-///
 /// let stats = cache.stats();
 /// assert_eq!((stats.loads, stats.hits), (2, 1));
 /// assert_eq!((stats.known_misses, stats.guard.turned_away), (1, 1));
+///
+/// let rows = cache.get_many(&[18, 1000, 18]).await?; // 18 is loaded once
+/// assert_eq!(rows, [Some("user 18".into()), None, Some("user 18".into())]);
+/// assert_eq!(cache.stats().loads, 3);
+///
+/// let primary = || async { io::Result::Ok(Some(String::from("of the primary"))) };
+/// assert_eq!(cache.get_with(&123_456, primary()).await?, None); // turned away
+/// let row = cache.get_with(&19, primary()).await?;
+/// assert_eq!(row.as_deref(), Some("of the primary"));
+/// assert_eq!(cache.get(&19).await?, row); // cached
 /// # Ok(()) }
 /// ```
 pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>> {
@@ -217,26 +226,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Errors
     ///
     /// Fails as [`get`](Self::get) does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::future::GuardedCache;
-    /// use std::convert::Infallible;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |_| Ok::<_, Infallible>(Some("from the replica"));
-    /// let cache = GuardedCache::<u64, &str>::builder().build(read)?;
-    /// cache.insert(&17);
-    /// cache.mark_ready();
-    /// let primary = || async { Ok::<_, Infallible>(Some("from the primary")) };
-    /// assert_eq!(cache.get_with(&18, primary()).await?, None); // turned away
-    /// let row = cache.get_with(&17, primary()).await?;
-    /// assert_eq!(row, Some("from the primary"));
-    /// assert_eq!(cache.get(&17).await?, row); // cached
-    /// # Ok(()) }
-    /// ```
     pub async fn get_with<Q: AsKey<K> + ?Sized, E: Into<BoxError>>(
         &self,
         key: &Q,
@@ -363,21 +352,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Errors
     ///
     /// Fails if one of the loads fails. The rows that were loaded before are cached.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::future::GuardedCache;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |name: String| std::io::Result::Ok(Some(name.len()));
-    /// let cache = GuardedCache::<str, usize>::builder().build(read)?;
-    /// let rows = cache.get_many(&["ann", "john", "ann"]).await?;
-    /// assert_eq!(rows, [Some(3), Some(4), Some(3)]);
-    /// assert_eq!(cache.stats().loads, 2);
-    /// # Ok(()) }
-    /// ```
     pub async fn get_many<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut multi_get = self.ask_many(keys);
         if Handle::try_current().is_ok() {

@@ -1,7 +1,7 @@
 //! A model of a cache, its store and the process around it. A seed draws the steps: gets in every
-//! form, changes that the cache is told of in every way, rows of other processes, rebuilds, a shared
-//! filter that lags, loads that are held back and loads that fail. No answer is older than what the
-//! cache was told.
+//! form, changes that the cache is told of in every way, rows of other processes, rebuilds, a
+//! shared filter that lags, loads that are held back and loads that fail. No answer is older than
+//! what the cache was told.
 
 use crate::gets::{HOUR, builder, runtime};
 use crate::misses::{Id, Set};
