@@ -28,6 +28,15 @@ fn bad_flags_and_values() {
         (&["--field", "1", "--json", "/a"], &["--field", "--json"]),
         (&["--csv", "1", "--json", "/a"], &["--csv", "--json"]),
         (&["--csv", "1", "-0"], &["--csv", "--null"]),
+        (&["--csv", "1", "--quotes", "maybe"], &["maybe", "yes", "no"]),
+        (&["--field", "1", "--quotes", "no"], &["--quotes", "--field"]),
+        (&["--field", "1,0"], &["'0'", "from 1"]),
+        (&["--blanks"], &["--field"]),
+        (
+            &["--blanks", "--field", "1", "--delimiter", ","],
+            &["--blanks", "--delimiter"],
+        ),
+        (&["--trim", "--json", "/a"], &["--trim", "--json"]),
         (&["--csv", "1", "--blanks"], &["--csv", "--blanks"]),
         (&["--json", "/a", "--blanks"], &["--json", "--blanks"]),
         (&["--field", "1", "--no-header"], &["--field", "--no-header"]),
@@ -143,8 +152,13 @@ fn a_summary_and_nothing_else() {
         "{}",
         run.errors
     );
-    for flags in [&["--quiet"][..], &["-q", "--exact"], &["-q", "-c"]] {
-        assert_eq!(Run::new(&mut dedup(flags), input).errors, "");
+    for (flags, output) in [
+        (&["--quiet"][..], "a\nb\n"),
+        (&["-q", "--exact"], "a\nb\n"),
+        (&["-q", "-c"], "2\n"),
+    ] {
+        let run = Run::new(&mut dedup(flags), input);
+        assert_eq!((&run.errors[..], &run.output[..]), ("", output.as_bytes()));
     }
     // Errors come with --quiet too.
     Run::new(&mut dedup(["-q", "missing/file"]), "").error(&["missing/file"]);

@@ -11,23 +11,11 @@ const WEAK: &[&str] = &["--exact", "--rate", "0.5"];
 
 #[test]
 fn no_new_line_is_dropped_however_weak_the_filter() {
-    let folder = Folder::new();
-    for seed in 0..2 * SEEDS {
-        let mut random = Random(900 + seed);
-        let input = random.lines(20_000, b'\n');
-        let file = folder.file("input", &input);
-        for more in [&[][..], &["--expected", "10"], &["--threads", "1"], &["--threads", "4"]] {
-            let output = Run::new(dedup(WEAK).args(more).arg(&file), "").output();
-            assert_bytes(&output, &unique(&input), (seed, more));
-        }
-        // Keys that are not as they are in the input.
-        let (new, old) = reference(&input, b'\n', <[u8]>::to_ascii_lowercase);
-        assert_bytes(&Run::new(dedup(WEAK).arg("-i").arg(&file), "").output(), &new, seed);
-        assert_bytes(&Run::new(dedup(WEAK).arg("-di"), &input).output(), &old, seed);
-    }
-    let input = numbers(0, many());
+    // So many that the bits of a hash which a place has beside it are often those of another key.
+    let lines = many().max(1_000_000);
+    let input = numbers(0, lines);
     let run = Run::new(&mut dedup(WEAK), &input);
-    assert_eq!(summary(&run.errors), [many(), many(), 0]);
+    assert_eq!(summary(&run.errors), [lines, lines, 0]);
     assert_bytes(&run.output(), &input, "");
 }
 

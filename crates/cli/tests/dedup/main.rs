@@ -17,6 +17,7 @@ mod inputs;
 mod killed;
 mod lines;
 mod missing;
+mod model;
 mod outputs;
 mod pipes;
 mod random;

@@ -151,10 +151,7 @@ fn inputs_are_replaced() {
             "it stays the same"
         );
 
-        // One file; and what has no duplicate is not touched.
-        folder.file("a", "x\nx\n");
-        Run::new(&mut command(&["a"]), "").output();
-        assert_eq!(fs::read(folder.path("a")).unwrap(), b"x\n");
+        // So does one file without duplicates.
         let before = fs::metadata(folder.path("a")).unwrap().modified().unwrap();
         Run::new(&mut command(&["a"]), "").output();
         assert_eq!(fs::metadata(folder.path("a")).unwrap().modified().unwrap(), before);
@@ -164,14 +161,8 @@ fn inputs_are_replaced() {
         for name in &names {
             folder.file(name, format!("k,v\nsame,1\n{name},2\n"));
         }
-        Run::new(
-            dedup(flags)
-                .args(["--in-place", "--csv=k"])
-                .args(&names)
-                .current_dir(&folder.path),
-            "",
-        )
-        .output();
+        let names = Vec::from_iter(names.iter().map(|name| &name[..]));
+        Run::new(command(&names).arg("--csv=k"), "").output();
         for (number, name) in names.iter().enumerate() {
             let first = if number == 0 { "same,1\n" } else { "" };
             assert_eq!(
