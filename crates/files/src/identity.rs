@@ -13,7 +13,7 @@ pub struct FileId(u64, u64);
 
 impl FileId {
     #[cfg(unix)]
-    pub fn of_file(file: &File) -> io::Result<Self> {
+    pub(crate) fn of_file(file: &File) -> io::Result<Self> {
         Ok(Self::of(&file.metadata()?))
     }
 
@@ -37,7 +37,7 @@ impl FileId {
     }
 
     #[cfg(windows)]
-    pub fn of_file(file: &File) -> io::Result<Self> {
+    pub(crate) fn of_file(file: &File) -> io::Result<Self> {
         Self::of(file)
     }
 

@@ -9,7 +9,8 @@ mod source;
 pub use files::Files;
 pub use kept::{KeptInput, Stamp};
 pub use lines::{BOM, LineCutter};
-pub use source::{Digest, digested, identity, is_compressed, is_stdin, name, no_text, open};
+pub use source::{Digest, digested, identity, is_stdin, name, open};
+pub(crate) use source::{is_compressed, no_text};
 
 use crate::progress::Progress;
 use ahead::Ahead;

@@ -98,7 +98,7 @@ impl StateFile {
 pub type Id = (u64, u64);
 
 /// The id of a filter's file.
-pub fn id_of(file: &File) -> io::Result<Id> {
+pub(crate) fn id_of(file: &File) -> io::Result<Id> {
     let len = file.metadata()?.len();
     let mut last = vec![0; len.min(LAST as u64) as usize];
     file.read_exact_at(&mut last, len.saturating_sub(LAST as u64))?;

@@ -15,7 +15,7 @@ use twox_hash::XxHash3_64;
 const BEGINNING: &str = ".lanebloom-";
 const ENDS: [&str; 3] = [".new", PART, LOCK];
 pub const PART: &str = ".part";
-pub const LOCK: &str = ".lock";
+pub(crate) const LOCK: &str = ".lock";
 
 /// The path of such a file beside another one. The hash fits beside a name of any length.
 pub fn beside(path: &Path, end: &str) -> PathBuf {
@@ -63,7 +63,7 @@ pub fn end<T>(path: &Path, end: impl FnOnce() -> T) -> T {
 }
 
 /// [`codec::replace_file`]. A signal removes the new file.
-pub fn replace_file<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn replace_file<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
     signals::handle();
     let mut new = None;
     let mut own = own();

@@ -38,22 +38,19 @@ const RATE_OF_COUNT: f64 = 1e-3;
 pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     let start = Instant::now();
     let is_hasher = args.hasher != Hasher::Murmur3;
-    for (is_given, format, error) in [
-        (
-            args.redis_key.is_some(),
-            Format::Redisbloom,
-            "--redis-key is for --format redisbloom",
-        ),
-        (args.funnel.is_some(), Format::Guava, "--funnel is for --format guava"),
-        (
-            is_hasher,
-            Format::Lanebloom,
-            "--hasher is for --format lanebloom: the other formats have hashes of their own",
-        ),
-        (args.is_static, Format::Lanebloom, "--static is for --format lanebloom"),
-        (args.bank, Format::Lanebloom, "--bank is for --format lanebloom"),
+    let hashes = ": the other formats have hashes of their own";
+    for (option, is_given, format, more) in [
+        ("redis-key", args.redis_key.is_some(), Format::Redisbloom, ""),
+        ("funnel", args.funnel.is_some(), Format::Guava, ""),
+        ("hasher", is_hasher, Format::Lanebloom, hashes),
+        ("static", args.is_static, Format::Lanebloom, ""),
+        ("bank", args.bank, Format::Lanebloom, ""),
     ] {
-        ensure!(!is_given || args.format == format, error);
+        let name = format!("{format:?}").to_lowercase();
+        ensure!(
+            !is_given || args.format == format,
+            "--{option} is for --format {name}{more}"
+        );
     }
     let hasher = match args.hasher {
         Hasher::Murmur3 => Murmur3::default().into(),

@@ -80,14 +80,14 @@ impl LineCutter {
     }
 
     /// Whether the input has nothing but a byte-order mark; `bytes` are what is left of it.
-    pub fn is_only_mark(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn is_only_mark(&self, bytes: &[u8]) -> bool {
         self.is_at_start && bytes == BOM
     }
 
     /// Fails if the input begins like text in UTF-16; `bytes` are what is left of it. In UTF-16 a
     /// line ends with another byte after the newline. Lines that end with a zero byte may be
     /// anything.
-    pub fn check_start(&self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn check_start(&self, bytes: &[u8]) -> Result<()> {
         if self.is_at_start && self.terminator == b'\n' && is_utf16(bytes) {
             bail!(UTF16);
         }

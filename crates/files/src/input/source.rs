@@ -170,7 +170,7 @@ impl<R: Read> Read for Zstd<R> {
 }
 
 /// Whether a file is compressed. Fails if its format is not read.
-pub fn is_compressed(path: &Path) -> io::Result<bool> {
+pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
     let (_, magic) = Head::read(&mut File::open(path)?)?;
     Ok(magic != Magic::None)
 }
@@ -187,7 +187,7 @@ pub(super) const UTF16: &str = "it begins like text in UTF-16; convert it by `ic
 const SEARCHED: u64 = 64 << 10;
 
 /// The reason why a file is not lines of text, if there is one. With `-z` its lines have zeros.
-pub fn no_text(path: &Path, null: bool) -> io::Result<Option<String>> {
+pub(crate) fn no_text(path: &Path, null: bool) -> io::Result<Option<String>> {
     if is_compressed(path)? {
         return Ok(Some("it is compressed, and the output is not".into()));
     }
