@@ -386,8 +386,8 @@ fn a_file_is_one_column() {
 #[test]
 fn a_large_bank_is_announced() {
     let shell = Shell::new();
-    shell.write("large", lines(0..200_000));
-    let names = Vec::from_iter((0..200).map(|number| format!("{number}")));
+    shell.write("large", lines(0..450_000));
+    let names = Vec::from_iter((0..60).map(|number| format!("{number}")));
     for name in &names {
         shell.write(name, format!("{name}\n"));
     }
@@ -396,7 +396,7 @@ fn a_large_bank_is_announced() {
     let text = build("");
     let first = text.lines().next().unwrap();
     assert!(
-        first.starts_with("lanebloom: each of the 201 filters has room for the 200")
+        first.starts_with("lanebloom: each of the 61 filters has room for the 450")
             && first.contains(" keys of the largest file: the bank takes "),
         "{text}"
     );
@@ -404,7 +404,7 @@ fn a_large_bank_is_announced() {
     let said = first.split_once("takes ").unwrap().1.split_once(" MiB").unwrap().0;
     let said = said.parse::<f64>().unwrap() * f64::from(1 << 20);
     assert!((0.99..1.01).contains(&(said / size)), "{said} of {size}");
-    assert!(build("--expected 200k").contains("for the 200000 keys of --expected"));
+    assert!(build("--expected 450k").contains("for the 450000 keys of --expected"));
     assert_eq!(build("--quiet"), "");
     assert!(!build("--expected 1k").contains("has room for"));
 }
