@@ -249,7 +249,11 @@ mod tests {
                 let found = records(&bytes, has_quotes, bytes.len());
                 assert_eq!(records(&bytes, has_quotes, 1), found, "{}", bytes.escape_ascii());
                 let mut builder = ::csv::ReaderBuilder::new();
-                let reader = builder.has_headers(false).flexible(true).quoting(has_quotes);
+                let reader = builder
+                    .has_headers(false)
+                    .flexible(true)
+                    .quoting(has_quotes)
+                    .buffer_capacity(64);
                 let theirs = reader.from_reader(&bytes[..]).into_byte_records();
                 let theirs = theirs.map(|record| Vec::from_iter(record.unwrap().iter().map(<[u8]>::to_vec)));
                 match found {

@@ -19,17 +19,9 @@ use lanebloom_files::stdout;
 use std::io::{self, LineWriter, Write};
 use std::time::{Duration, Instant};
 
-/// Sizes of the filter in bytes: 32 KiB to 512 MiB, from the first cache to far out of the last.
-const SIZES: [usize; 8] = [
-    32 << 10,
-    128 << 10,
-    512 << 10,
-    2 << 20,
-    8 << 20,
-    32 << 20,
-    128 << 20,
-    512 << 20,
-];
+/// Sizes of the filter as powers of two: 32 KiB to 512 MiB, from the first cache to far out of the
+/// last.
+const SIZES: [u32; 8] = [15, 17, 19, 21, 23, 25, 27, 29];
 
 /// The share of the free memory that a filter may take.
 const SHARE: u64 = 4;
@@ -63,11 +55,8 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     let table = args.output.as_deref().map(Output::new).transpose()?;
     let chart = args.chart.as_deref().map(chart::output).transpose()?;
     let mut claims = Claims::default();
-    if let Some(table) = &table {
-        table.claim(&mut claims, "the table")?;
-    }
-    if let Some(chart) = &chart {
-        chart.claim(&mut claims, "the chart")?;
+    for (output, role) in [(&table, "the table"), (&chart, "the chart")] {
+        output.iter().try_for_each(|output| output.claim(&mut claims, role))?;
     }
     let mut speeds = Speeds {
         machine: CpuInfo::this(),
@@ -82,8 +71,8 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     let free = cpu_info::free_memory();
     let mut left_out = None;
     let mut fill_per_byte = 0.0;
-    for bytes in SIZES {
-        let is_first = bytes == SIZES[0];
+    for power in SIZES {
+        let (bytes, is_first) = (1 << power, power == SIZES[0]);
         // A key takes somewhat longer than in the size before.
         let fill = Duration::from_secs_f64(1.3 * fill_per_byte * bytes as f64);
         if !is_first && free.is_some_and(|free| bytes as u64 > free / SHARE) {

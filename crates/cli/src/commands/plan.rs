@@ -88,14 +88,14 @@ fn size(bits_per_key: f64, rate: f64, present: f64, absent: f64) -> Result<Size,
     })
 }
 
-/// A filter without lines, in which a key has `bits` bits anywhere. The lookup of an absent key ends
-/// at the first bit that is not set, and half of the filter's bits are.
+/// A filter without lines, in which a key has `bits` bits anywhere. The lookup of an absent key
+/// ends at the first bit that is not set, and half of the filter's bits are set.
 fn scattered(bits_per_key: f64, rate: f64, bits: f64) -> Result<Size, BuildError> {
     size(bits_per_key, rate, bits, 2.0 - 0.5_f64.powf(bits - 1.0))
 }
 
-/// `-log2(rate) / ln 2` bits per key: a key has `-log2(rate)` bits, and half of the filter's bits are
-/// set.
+/// `-log2(rate) / ln 2` bits per key: a key has `-log2(rate)` bits, and half of the filter's bits
+/// are set.
 fn textbook(_: usize, rate: f64) -> Result<Size, BuildError> {
     let bits = -rate.log2();
     scattered(bits / std::f64::consts::LN_2, rate, bits.ceil())

@@ -214,7 +214,8 @@ fn tar(name: &str, text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// By their first bytes, rather than taken for text: their lines are not those of the files in them.
+/// By their first bytes, rather than taken for text: their lines are not those of the files in
+/// them.
 #[test]
 fn other_formats_are_refused() {
     let folder = Folder::new();

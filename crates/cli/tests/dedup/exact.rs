@@ -74,32 +74,6 @@ fn many_keys_are_read_again() {
     }
 }
 
-#[test]
-fn as_sort_and_awk() {
-    let folder = Folder::new();
-    for seed in 0..4 {
-        let mut random = Random(1100 + seed);
-        let mut line = || -> String {
-            (0..random.below(6))
-                .map(|_| *random.pick(b"abcXYZ 09") as char)
-                .collect()
-        };
-        let input = (0..3000).map(|_| line() + "\n").collect::<String>();
-        let file = folder.file("input", &input);
-        let output = Run::new(dedup(["--exact"]).arg(&file), "").output();
-        let run = |tool: &str, args: &[&str], stdin: &[u8]| {
-            Run::new(Command::new(tool).args(args).env("LC_ALL", "C"), stdin).output()
-        };
-        if has("sort") {
-            let sorted = run("sort", &["-u"], input.as_bytes());
-            assert_bytes(&run("sort", &[], &output), &sorted, seed);
-        }
-        if has("awk") {
-            assert_bytes(&output, &run("awk", &["!seen[$0]++"], input.as_bytes()), seed);
-        }
-    }
-}
-
 /// A file that changes between the passes. The output's pipe is full until this test reads it, so
 /// the second pass has begun, and waits far before the end of the file.
 #[test]

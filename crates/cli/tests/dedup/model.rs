@@ -105,8 +105,8 @@ impl Table {
         table
     }
 
-    /// Records with cells of any bytes, between quotes if they must be, and now and then longer than
-    /// a chunk of the reader.
+    /// Records with cells of any bytes, between quotes if they must be, and now and then longer
+    /// than a chunk of the reader.
     fn csv(random: &mut Random, count: usize) -> Self {
         let mut table = Self::default();
         let delimiter = *random.pick(b",;\t");
@@ -209,9 +209,9 @@ impl Table {
             let mut bytes = [&b"{"[..], &members.join(&b','), b"}"].concat();
             let is_json = random.below(20) > 0;
             if !is_json {
-                bytes = random
-                    .pick(&[&bytes[1..], &bytes[..bytes.len() - 1], b"", b"no", b"7"])
-                    .to_vec();
+                let behind = [&bytes[..], b" 2"].concat();
+                let wrong = [&bytes[1..], &bytes[..bytes.len() - 1], &behind, b"", b"no", b"7"];
+                bytes = random.pick(&wrong).to_vec();
             }
             let value = |pointer: &&str| {
                 let (_, value) = cells[usize::from(*pointer != "/a")].filter(|_| is_json)?;

@@ -77,10 +77,6 @@ fn lines_without_a_key() {
         (1, "id,name\na.csv\t9,y\nb.csv\t9,y\na.csv\t1,x\n".into(), told.clone())
     );
     assert_eq!(
-        which(&shell, "--ragged --csv name --count", "id,name\n9,y\n3\n"),
-        (1, "id,name\n2\t9,y\n0\t3\n".into(), told.clone())
-    );
-    assert_eq!(
         which(&shell, "--ragged --csv name --json-output", "id,name\n3\n1,x\n"),
         (
             1,
