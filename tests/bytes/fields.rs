@@ -7,7 +7,7 @@
 use crate::counting::{BYTES, LIMIT};
 use lanebloom::bank::{BankView, FilterBank, Rows};
 use lanebloom::bitmap::{BitmapView, ConcurrentBitmap};
-use lanebloom::codec::{self, SnapshotHeader};
+use lanebloom::codec::{self, SnapshotHeader, verify};
 use lanebloom::internal::traits::{Encode, Insert};
 use lanebloom::*;
 use lanebloom_tests::{Pieces, number, records, with_field};
@@ -156,7 +156,10 @@ impl Sample {
                 assert!(self.is_same(hostile, &again));
                 assert!(by_view.is_none_or(|read| self.is_same(hostile, &read.unwrap())));
                 assert!(by_reader.map_or_else(|error| is_over(&error.to_string()), |read| read == again));
-                assert!(SnapshotHeader::peek(hostile).is_ok());
+                // It is described and verified: no header is refused for its own sake.
+                let header = SnapshotHeader::peek(hostile).unwrap();
+                let (_, rest) = verify(hostile).unwrap();
+                assert_eq!(header.bytes as usize, hostile.len() - rest.len());
                 return true;
             }
             Err(error) => error,
