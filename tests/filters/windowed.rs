@@ -112,8 +112,8 @@ fn a_rotation_by_call_begins_a_whole_period() {
         time.set(now);
         assert_eq!(filter.rotate_if_due(), is_due, "{now}");
     }
-    // Without one, periods begin at multiples of the clock's time. A generation may expire while the
-    // newest goes on.
+    // Without one, periods begin at multiples of the clock's time. A generation may expire while
+    // the newest goes on.
     for renew in [true, false] {
         let time = Time::at(50);
         let filter = aging(3, 200, &time).renew(renew).build().unwrap();
@@ -131,8 +131,8 @@ fn a_rotation_by_call_begins_a_whole_period() {
 }
 
 /// A chunk of a batch is of one moment, also where the clock goes on meanwhile. Hashes that are
-/// looked up for a bitmap are one chunk, and so are those that are inserted, unless the filter looks
-/// them up first.
+/// looked up for a bitmap are one chunk, and so are those that are inserted, unless the filter
+/// looks them up first.
 #[test]
 fn a_batch_reads_the_clock_once_for_each_chunk() {
     let reads = Arc::new(AtomicU64::new(0));
@@ -820,8 +820,8 @@ fn batches_are_single_calls_in_order() {
 
 // ---- Rates, memory ----
 
-/// With generations that have their share, and with overfull ones: the chance that any of several is
-/// wrong, which is less than the sum of theirs.
+/// With generations that have their share, and with overfull ones: the chance that any of several
+/// is wrong, which is less than the sum of theirs.
 #[test]
 fn the_rate_is_measured_as_it_is_said() {
     for (rate, generations, share, full) in [
