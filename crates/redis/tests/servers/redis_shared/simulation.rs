@@ -356,14 +356,18 @@ impl<'a> World<'a> {
     }
 
     /// Commits a row, and inserts it at a node.
-    fn write(&self, i: usize) -> u64 {
-        let (row, node) = (self.rows(), self.node(i));
-        self.store.borrow_mut().push(node.now());
+    fn write(&self, i: usize) {
+        let row = self.rows();
+        self.store.borrow_mut().push(self.node(i).now());
+        self.insert(i, row);
+    }
+
+    fn insert(&self, i: usize, row: u64) {
         self.tell(format!("{i} writes {row}"));
+        let node = self.node(i);
         node.local.insert(row);
         node.inserted.borrow_mut().insert(row);
         node.seen.borrow_mut().insert(row);
-        row
     }
 
     /// Commits rows of which no node hears.
@@ -794,7 +798,7 @@ impl<'a> World<'a> {
         let is_idle = self.depth.get() == 0;
         let is_set = self.kind == Kind::Set;
         match self.dice.below(50) {
-            0..10 => _ = self.write(i),
+            0..10 => self.write(i),
             10..24 => {
                 self.node(i).threadless.wants(self.dice.one_in(2));
                 self.pass(i);
@@ -948,8 +952,9 @@ impl<'a> World<'a> {
                 self.is_foreign.set(true);
                 self.redis.ask::<()>(command);
             }
-            [_, "writes"] => _ = self.write(i),
-            [_, "writes", rows] => (0..number(rows)).for_each(|_| _ = self.write(i)),
+            [_, "writes"] => self.write(i),
+            [_, "writes", rows] => (0..number(rows)).for_each(|_| self.write(i)),
+            [_, "writes", "again", row] => self.insert(i, number(row)),
             [_, "passes"] => self.pass(i),
             [_, "passes", "before", events @ ..] => {
                 _ = self.pass_amid(i, |place| {

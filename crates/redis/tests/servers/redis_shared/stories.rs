@@ -98,6 +98,12 @@ const STORIES: &[Story] = &[
     story(Kind::Bloom, "a source that ran during a loss reads again", &["all", "0"], "
         commit 100; backup; 0 wants; 0 passes; 0 reads; 0 reads; 1 writes 9; 1 passes; 1 dies; lose $; 0 fills; 0 is open;
         0 fills; 0 is closed; 0 has 0..109"),
+    story(Kind::Bloom, "a source that ran while a chunk was lost reads again", ONCE, "
+        commit 100; 0 wants; 0 passes; 0 reads; 1 writes 900; 1 passes; 1 dies; delete :5 :log; 0 reads all; 0 passes; 0 passes; 0 is open;
+        0 fills; 0 is closed; 0 has 0..1000"),
+    story(Kind::Bloom, "an exchange that the server has lost opens all, though its bits are there again", ONCE, "
+        commit 100; 0 fills; 1 passes; 2 passes; backup; 0 writes; 0 passes; 1 passes; 2 writes; 2 passes; 2 dies; lose 0; 0 dies;
+        0 passes; 0 is closed; 0 writes again 100; 0 passes; 1 passes; 1 is open; 0 passes; 0 is open"),
     story(Kind::Bloom, "no mark is made in an era that a source has not read", ONCE, "
         commit 100; 0 passes; 1 passes; backup; 1 writes; 1 passes; 0 wants; 0 passes; 0 reads all; lose 0; 0 passes; 0 is open; 1 passes; 1 is open; 0 fills; 0 is closed"),
     story(Kind::Bloom, "what is no shared filter is an error", &[
@@ -169,6 +175,8 @@ const STORIES: &[Story] = &[
         skew $; 0 passes; 2 passes; 0 writes; 0 passes; 2 passes; 2 has 0..1; 2 writes; 2 passes; 0 passes; 0 has 0..2; after 99; 2 writes;
         2 passes; 0 passes; 0 has 0..3; after 50; 0 passes; 0 writes; 0 passes; 2 passes; 2 has 0..4; after 50; 2 passes; after 101; 2 passes;
         2 has 2..4; after 99; 0 passes; 2 passes; after 201; 2 lacks 0..2"),
+    Story { keys: 18_000, ..story(Kind::Window, "a later end is that of all chunks", ONCE, "
+        skew 50; 0 writes 300; 0 passes; 2 writes; 2 passes; after 50; 0 writes; 0 passes; 2 writes; 2 passes") },
     story(Kind::Window, "a pass without news is one call, and looks at what has some", ONCE, "
         0 writes; 0 passes; 1 passes; 0 calls 1; 1 calls 1; 0 writes; 0 calls 2; 1 calls 2; 1 has 0..2"),
 ];
