@@ -537,7 +537,7 @@ impl LocalBitmap {
     /// ```
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        let ones = self.all_bits().map(|bits| bits.len() as u64);
+        let ones = self.all_bits().map(ConcurrentBitmap::len);
         self.source.layout.statistics(ones)
     }
 }

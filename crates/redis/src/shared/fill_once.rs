@@ -206,10 +206,9 @@ impl<'a> Call<'a> {
 
     /// Waits until this call may run its source. `None` if the set is filled.
     fn wait_for_turn(&self, timeout: Duration) -> Result<Option<MutexGuard<'a, State>>, SharedError> {
-        let control = self.control;
-        let done = |state: &State| control.is_filled() || state.fill_calls.has_turn();
-        let state = control.wait_for(control.lock(), timeout, done, |_| true)?;
-        Ok((!control.is_filled()).then_some(state))
+        let done = |state: &State| state.fill_calls.is_filled || state.fill_calls.has_turn();
+        let state = self.control.wait_for(self.control.lock(), timeout, done, |_| true)?;
+        Ok((!state.fill_calls.is_filled).then_some(state))
     }
 }
 

@@ -118,6 +118,8 @@ pub(super) struct FillCalls {
     /// The reading that a source has ended.
     pub(super) has_all: Option<u64>,
     pub(super) holds: bool,
+    /// Whether the newest generation is filled.
+    pub(super) is_filled: bool,
     /// The newest generation, and the present reading.
     pub(super) generation: u64,
     pub(super) reading: u64,
@@ -151,7 +153,7 @@ impl FillCalls {
 
     /// After a pass that succeeded.
     pub(super) fn hears(&mut self, fill_state: &FillState) {
-        self.holds = fill_state.holds;
+        (self.holds, self.is_filled) = (fill_state.holds, fill_state.is_filled);
         self.generation = fill_state.generation;
         self.reading = fill_state.reading;
     }

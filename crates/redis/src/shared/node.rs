@@ -246,10 +246,9 @@ pub(super) struct Control {
     state: Mutex<State>,
     pub(super) lag_limit: LagLimit,
     open_until_filled: bool,
-    /// Whether the set's newest generation is filled, and whether lookups find all keys, in that
-    /// one or in an older one. Stored with `Release` after the bits of an exchange were added, and
-    /// loaded with `Acquire`: see `lag_limit.rs`.
-    is_filled: AtomicBool,
+    /// Whether lookups find all keys, in the set's newest generation or in an older one. Stored
+    /// with `Release` after the bits of an exchange were added, and loaded with `Acquire`: see
+    /// `lag_limit.rs`.
     is_complete: AtomicBool,
     /// Wakes the thread: an owner asked for a pass, or for the end.
     asked: Condvar,
@@ -288,7 +287,6 @@ impl Control {
         Self {
             lag_limit: LagLimit::new(options.lag_limit),
             open_until_filled: options.open_until_filled,
-            is_filled: AtomicBool::new(false),
             is_complete: AtomicBool::new(false),
             state: Mutex::default(),
             asked: Condvar::new(),
@@ -337,12 +335,6 @@ impl Control {
         })
     }
 
-    #[inline]
-    pub(super) fn is_filled(&self) -> bool {
-        // Partner: the store in `report`.
-        self.is_filled.load(Ordering::Acquire)
-    }
-
     /// Whether [`may_lack_keys`](Self::may_lack_keys) can ever return true.
     pub(super) fn can_lack_keys(&self) -> bool {
         self.open_until_filled || self.lag_limit.is_set()
@@ -366,7 +358,7 @@ impl Control {
             lag: state.current.map_or(Duration::ZERO, |current| current.elapsed()),
             is_lagging,
             lags: state.lags + u64::from(is_lagging && !state.is_lagging),
-            is_filled: self.is_filled(),
+            is_filled: state.fill_calls.is_filled,
             fills: state.fill_calls.fills,
             failed_fills: state.fill_calls.failed,
             last_error: state.error.clone(),
@@ -418,10 +410,9 @@ impl Control {
             state.current = Some(began);
             state.passes += 1;
             if let Some(fill_state) = replica.fill_state() {
+                lost = self.open_until_filled && state.fill_calls.is_filled && !fill_state.is_complete();
                 state.fill_calls.hears(fill_state);
-                lost = self.open_until_filled && self.is_filled() && !fill_state.is_complete();
-                // Partners: the loads in `is_filled` and `may_lack_keys`.
-                self.is_filled.store(fill_state.is_filled, Ordering::Release);
+                // Partner: the load in `may_lack_keys`.
                 self.is_complete.store(fill_state.is_complete(), Ordering::Release);
             }
             self.lag_limit.succeeded(&mut state.recovered, began, ended);

@@ -128,8 +128,11 @@ fn a_set_survives_an_eviction() {
     let redis = server!(server.start());
     const KEYS: u64 = 300_000;
     let fill = |node: &SharedBloom| {
-        let keys = |ids: &ConcurrentBloom| (0..KEYS).for_each(|key| _ = ids.insert(&number(key)));
-        node.fill_once(PATIENCE, |ids| Ok::<_, Infallible>(keys(ids))).unwrap()
+        let filled = node.fill_once(PATIENCE, |ids| {
+            (0..KEYS).for_each(|key| _ = ids.insert(&number(key)));
+            Ok::<_, Infallible>(())
+        });
+        filled.unwrap()
     };
     let [one, other] = [OFTEN, NEVER].map(|interval| open_of(&redis, interval, 1_000_000));
     assert_eq!(fill(&one), Filled::Here);

@@ -1,7 +1,8 @@
 //! Histories of shared sets of every kind: nodes that insert, fill, rebuild, die and begin again,
 //! a network that loses, delays and doubles requests, and a server that loses its last writes, all
 //! of them, or single keys, that is full, and that lies. Between the requests of a node's pass the
-//! others go on. Each history is drawn from a seed; `stories.rs` has those that have a name.
+//! others go on. Each history is drawn from a seed (`LANEBLOOM_SEEDS` many, from `LANEBLOOM_SEED`
+//! on); `stories.rs` has those that have a name.
 //!
 //! The nodes are the crate's own, without their threads, and the server is a Redis. The rules:
 //!
@@ -552,7 +553,7 @@ impl<'a> World<'a> {
             let left: i64 = ask(&mut connection, &["PTTL", &key]);
             let left = u64::try_from(left).unwrap_or_else(|_| self.fail(&format!("{key} never expires")));
             let Some(number) = key.split(':').nth(1).and_then(|number| number.parse::<u64>().ok()) else {
-                if left < (GENERATIONS + 1) * PERIOD || left > (GENERATIONS + 3) * PERIOD {
+                if !((GENERATIONS + 1) * PERIOD..=(GENERATIONS + 3) * PERIOD).contains(&left) {
                     self.fail(&format!("{key} ends in {left} ms"));
                 }
                 continue;

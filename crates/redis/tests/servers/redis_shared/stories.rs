@@ -1,6 +1,8 @@
 //! Histories of the simulation that have a name, each a script of its steps. Its rules hold after
 //! every step, and at the end, as they do in those that are drawn. Nodes and rows have numbers from
 //! 0. A `$` stands for each of the variants.
+//!
+//! `LANEBLOOM_STORY` is a part of the names of the stories that are to be told alone.
 
 use super::simulation::{Kind, World};
 
