@@ -135,6 +135,8 @@ struct Node {
     local: Local,
     threadless: Threadless,
     clock: Arc<AtomicU64>,
+    /// Whether its window is astray, so that its rows are promised to nobody.
+    is_astray: Cell<bool>,
     /// Rows that it has found or inserted.
     seen: RefCell<BTreeSet<u64>>,
     inserted: RefCell<BTreeSet<u64>>,
@@ -142,6 +144,11 @@ struct Node {
 }
 
 impl Node {
+    /// Whether nobody may rely on its refusals.
+    fn is_open(&self) -> bool {
+        self.threadless.may_lack_keys() || self.is_astray.get()
+    }
+
     fn generation(&self) -> u64 {
         match &self.local {
             Local::Set(set) => set.generation(),
@@ -302,6 +309,7 @@ impl<'a> World<'a> {
             local,
             threadless,
             clock,
+            is_astray: Cell::default(),
             seen: RefCell::default(),
             inserted: RefCell::default(),
             source: RefCell::default(),
@@ -343,7 +351,19 @@ impl<'a> World<'a> {
 
     /// The clock that is most ahead.
     fn latest(&self) -> u64 {
-        self.all().iter().map(|node| node.now()).max().unwrap()
+        let right = self.all().into_iter().filter(|node| !node.is_astray.get());
+        right.map(|node| node.now()).max().unwrap()
+    }
+
+    /// Sets a clock apart from that of node 1, by more than is allowed.
+    fn set_astray(&self, i: usize, percent: i64) {
+        let now = self
+            .node(1)
+            .now()
+            .checked_add_signed(percent * PERIOD as i64 / 100)
+            .unwrap();
+        self.node(i).clock.store(now, Ordering::Relaxed);
+        self.node(i).is_astray.set(percent != 0);
     }
 
     /// Whether every node that has the row still finds it.
@@ -369,6 +389,9 @@ impl<'a> World<'a> {
         node.local.insert(row);
         node.inserted.borrow_mut().insert(row);
         node.seen.borrow_mut().insert(row);
+        if node.is_astray.get() {
+            self.removed.borrow_mut().insert(row);
+        }
     }
 
     /// Commits rows of which no node hears.
@@ -386,13 +409,14 @@ impl<'a> World<'a> {
     fn look(&self) {
         let first = self.first.get().unwrap_or(0);
         for (i, node) in self.all().iter().enumerate() {
-            let is_open = node.threadless.may_lack_keys();
+            let is_open = node.is_open();
             let mut seen = node.seen.borrow_mut();
             for row in 0..self.rows() {
                 let found = node.local.contains(row);
                 if self.kind == Kind::Window {
                     let time = self.store.borrow()[row as usize];
-                    if found && node.now() >= time + WINDOW + PERIOD + self.skew.get() {
+                    let is_promised = !node.is_astray.get() && !self.removed.borrow().contains(&row);
+                    if found && is_promised && node.now() >= time + WINDOW + PERIOD + self.skew.get() {
                         self.fail(&format!("node {i} has row {row} for too long"));
                     }
                 }
@@ -468,7 +492,7 @@ impl<'a> World<'a> {
         let Some(result) = node.threadless.pass(&mut server) else {
             return Ok(());
         };
-        let is_open = node.threadless.may_lack_keys();
+        let is_open = node.is_open();
         self.tell(format!("{i} ends it: {result:?}, open {is_open}"));
         let text = result.as_ref().err().map(SharedError::to_string);
         let last = node.threadless.stats().last_error;
@@ -501,7 +525,8 @@ impl<'a> World<'a> {
                 }
             }
         }
-        if self.kind == Kind::Window && !self.is_foreign.get() {
+        let is_astray = self.all().iter().any(|node| node.is_astray.get());
+        if self.kind == Kind::Window && !self.is_foreign.get() && !is_astray {
             self.look_at_generations();
         }
         self.look();
@@ -575,6 +600,7 @@ impl<'a> World<'a> {
     fn restart(&self, i: usize) {
         self.tell(format!("{i} dies"));
         let new = self.new_node(Arc::clone(&self.node(i).clock));
+        new.is_astray.set(self.node(i).is_astray.get());
         self.nodes.borrow_mut()[i] = new;
     }
 
@@ -948,6 +974,13 @@ impl<'a> World<'a> {
             ["full:", steps @ ..] => self.full(false, || self.play_step(steps)),
             ["replica:", steps @ ..] => self.full(true, || self.play_step(steps)),
             ["skew", percent] => self.skew(number(percent) * PERIOD / 100),
+            [_, "is", "off", "by", percent] => self.set_astray(i, percent.parse().unwrap()),
+            [_, "rotates"] => {
+                self.node(i).is_astray.set(true);
+                if let Local::Window(window) = &self.node(i).local {
+                    window.rotate();
+                }
+            }
             ["after", percent] => self.advance(number(percent) * PERIOD / 100),
             ["redis", command @ ..] => {
                 self.is_foreign.set(true);
@@ -1014,7 +1047,7 @@ impl<'a> World<'a> {
     }
 
     fn is_open(&self, i: usize) -> bool {
-        self.node(i).threadless.may_lack_keys()
+        self.node(i).is_open()
     }
 
     fn has(&self, i: usize, row: u64) -> bool {

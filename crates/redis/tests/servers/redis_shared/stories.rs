@@ -177,6 +177,17 @@ const STORIES: &[Story] = &[
         skew $; 0 passes; 2 passes; 0 writes; 0 passes; 2 passes; 2 has 0..1; 2 writes; 2 passes; 0 passes; 0 has 0..2; after 99; 2 writes;
         2 passes; 0 passes; 0 has 0..3; after 50; 0 passes; 0 writes; 0 passes; 2 passes; 2 has 0..4; after 50; 2 passes; after 101; 2 passes;
         2 has 2..4; after 99; 0 passes; 2 passes; after 201; 2 lacks 0..2"),
+    story(Kind::Window, "a wrong clock harms nobody else", ONCE, "
+        0 writes 100; 0 passes; 2 is off by 1000; 2 writes 100; 2 passes; 1 passes; 1 has 0..100; 1 lacks 100..200; after 299; 1 passes;
+        1 has 0..100; 2 is off by 100; 2 dies; 2 writes; 2 passes; 1 passes; 2 is off by 200; 2 dies; 2 writes; 2 passes; 1 passes; 2 is off by 300;
+        2 dies; 2 writes; 2 passes; 1 passes; 1 passes; 1 has 200..201; 1 lacks 201..203; after 701; 1 passes; 1 has 100..200;
+        2 is off by 0; 2 dies"),
+    story(Kind::Window, "a window that is astray is an error until its generations have expired", ONCE, "
+        after 500; 0 writes 100; 0 is off by -100; 0 passes; 0 is off by -101;
+        0 says the window's generations differ from those of other nodes until they expire: its clock was set back;
+        0 is off by 0; 0 passes; 1 passes; 1 has 0..100; 0 rotates; 0 writes 100; 0 says or `rotate` was called; 0 has 100..200; after 300;
+        0 writes 100; after 100; 0 passes; 1 passes; 1 has 200..300; 0 is off by -100; 0 writes 100; 0 says its clock was set back;
+        0 has 300..400; after 300; 0 writes 100; after 100; 0 passes; 1 passes; 1 has 400..500; 0 is off by 0"),
     Story { keys: 18_000, ..story(Kind::Window, "a later end is that of all chunks", ONCE, "
         skew 50; 0 writes 300; 0 passes; 2 writes; 2 passes; after 50; 0 writes; 0 passes; 2 writes; 2 passes") },
     story(Kind::Window, "a pass without news is one call, and looks at what has some", ONCE, "
