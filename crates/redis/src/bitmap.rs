@@ -8,7 +8,6 @@ mod blocking;
 
 #[cfg(feature = "tokio")]
 mod asynchronous;
-mod bitmap_key_pairs;
 mod calls;
 
 use crate::layout::BitmapLayout;

@@ -121,6 +121,28 @@ impl Report {
 /// assert!(error.to_string().starts_with("the server was not reached: "));
 /// # Ok::<(), redis::RedisError>(())
 /// ```
+///
+/// With a server, and with one of three masters of a cluster:
+///
+/// ```no_run
+/// use lanebloom_formats::{RedisBloom, RedisCuckoo};
+/// use lanebloom_redis::Transfer;
+///
+/// let client = redis::Client::open("redis://127.0.0.1/")?;
+/// let mut connection = client.get_connection()?;
+/// redis::cmd("CF.RESERVE").arg("seen").arg(1000).exec(&mut connection)?;
+/// let mut error =
+///     |key| RedisCuckoo::fetch(&mut connection, key, 1 << 30).unwrap_err();
+/// assert!(error("seen").is_empty() && !error("seen").is_missing());
+/// assert!(error("nothing").is_missing());
+///
+/// // It lacks one of the slots 15495 and 3300.
+/// let mut node = redis::Client::open("redis://127.0.0.1:7000/")?;
+/// let mut error =
+///     |key| RedisBloom::fetch(&mut node, key, 1 << 30).unwrap_err();
+/// assert!(error("a").is_elsewhere() || error("b").is_elsewhere());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TransferError(Report);
 
@@ -130,6 +152,7 @@ impl From<Report> for TransferError {
     }
 }
 
+/// The [examples above](Self#examples) ask these questions.
 impl TransferError {
     /// Whether the server was not reached, or the connection to it broke: another connection may
     /// succeed.
@@ -145,20 +168,6 @@ impl TransferError {
     }
 
     /// Whether there is a cuckoo filter at the key, but without keys: Redis does not dump it.
-    ///
-    /// ```no_run
-    /// use lanebloom_formats::RedisCuckoo;
-    /// use lanebloom_redis::Transfer;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let mut connection = client.get_connection()?;
-    /// redis::cmd("CF.RESERVE").arg("seen").arg(1000).exec(&mut connection)?;
-    /// let mut error =
-    ///     |key| RedisCuckoo::fetch(&mut connection, key, 1 << 30).unwrap_err();
-    /// assert!(error("seen").is_empty() && !error("seen").is_missing());
-    /// assert!(error("nothing").is_missing());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.kind == Kind::Empty
@@ -166,18 +175,6 @@ impl TransferError {
 
     /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
     /// says which. A connection [to the cluster](crate#redis-cluster) finds the node.
-    ///
-    /// ```no_run
-    /// use lanebloom_formats::RedisBloom;
-    /// use lanebloom_redis::Transfer;
-    ///
-    /// // One of three masters. It lacks one of the slots 15495 and 3300.
-    /// let mut node = redis::Client::open("redis://127.0.0.1:7000/")?;
-    /// let mut error =
-    ///     |key| RedisBloom::fetch(&mut node, key, 1 << 30).unwrap_err();
-    /// assert!(error("a").is_elsewhere() || error("b").is_elsewhere());
-    /// # Ok::<(), redis::RedisError>(())
-    /// ```
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
         self.0.kind == Kind::Elsewhere

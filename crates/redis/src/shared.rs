@@ -226,9 +226,7 @@
 //!   it is pushed whole or the server starts again (Redis 7.0).
 //! - A comparison of the two per interval: one pass over both, in the background thread. The thread
 //!   pauses at least four times as long as the pass takes. At 512 MiB an exchange begins every
-//!   second or so, whatever the interval. Inserts mark nothing, so they pay nothing. (If inserts
-//!   kept a map of the changed regions, that would save most of the comparison. But a batch would
-//!   have to find out which of its keys changed the filter, and a bulk insert cannot.)
+//!   second or so, whatever the interval. Inserts mark nothing, so they pay nothing.
 //! - On the wire: 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB)
 //!   that is pushed, and some 360 for every interval. From 1024 new bits in a chunk on, all of the
 //!   chunk travels. The table shows the cost of a key that one node pushes and one other node

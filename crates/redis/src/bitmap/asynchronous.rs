@@ -1,8 +1,7 @@
 //! The calls of [`RedisBitmap`] and [`LocalBitmap`] over an asynchronous connection.
 
 use super::Work;
-use super::bitmap_key_pairs::each;
-use super::calls::work_on;
+use super::calls::{each, work_on};
 use crate::RedisBitmap;
 use crate::connection::Async;
 use crate::error::BitmapError;
@@ -176,20 +175,8 @@ impl RedisBitmap {
 }
 
 impl LocalBitmap {
-    /// [`refresh`](Self::refresh) by an asynchronous connection.
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// use lanebloom_redis::RedisBitmap;
-    ///
-    /// let client = redis::Client::open("redis://127.0.0.1/")?;
-    /// let connection = &mut client.get_multiplexed_async_connection().await?;
-    /// let seen = RedisBitmap::go_zero("seen", 20_000)?;
-    /// let copy = seen.fetch_local_async(connection, 1 << 20).await?;
-    /// seen.insert_async(connection, "ann").await?;
-    /// assert!(copy.refresh_async(connection).await?.changed && copy.contains("ann"));
-    /// # Ok(()) }
-    /// ```
+    /// [`refresh`](Self::refresh) by an asynchronous connection. The example of the [calls named
+    /// `_async`](RedisBitmap::contains_async) has it.
     pub async fn refresh_async(&self, connection: &mut (impl ConnectionLike + Send)) -> Result<Refreshed, BitmapError> {
         self.pull(&mut Async(connection)).await
     }

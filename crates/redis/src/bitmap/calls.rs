@@ -54,6 +54,12 @@ pub(super) async fn work_on<'a, K: Funnel + 'a>(
     Ok(answers.into_iter().filter(|answer| *answer).count())
 }
 
+pub(super) fn each<'a, K>(
+    pairs: &'a [(&'a RedisBitmap, K)],
+) -> impl ExactSizeIterator<Item = (&'a RedisBitmap, &'a K)> {
+    pairs.iter().map(|(filter, key)| (*filter, key))
+}
+
 /// Does this work on each filter's key, in order, and writes the answers to the same places of
 /// `out`, which are false before.
 async fn work_flagged<'a, K: Funnel + 'a>(
