@@ -95,13 +95,7 @@ impl<T: Load> Lookups<T> {
     /// Whether each hash is found, as a bitmap.
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        self.contains_planned(self.ladder.plan(hashes.len()), lines, hashes, found);
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) by this plan.
-    #[inline]
-    pub(crate) fn contains_planned(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        match plan {
+        match self.ladder.plan(hashes.len()) {
             Plan::Tile | Plan::Pipeline => self.contains_many(lines, hashes, found),
             few => found.fill(self.contains_few_bitmap(few, lines, hashes)),
         }

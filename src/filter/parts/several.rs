@@ -200,11 +200,10 @@ pub(crate) fn contains_hashes<T: Load>(lookups: &Lookups<T>, lines: Lines<'_, T>
 /// None of the hashes is looked up by a single call.
 #[inline(never)]
 fn contains_in_half<T: Load>(lookups: &Lookups<T>, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-    let plan = match lookups.ladder.plan(hashes.len()) {
-        Plan::Single => Plan::Few,
-        plan => plan,
-    };
-    lookups.contains_planned(plan, lines, hashes, found);
+    match lookups.ladder.plan(hashes.len()) {
+        Plan::Single => found.fill(lookups.contains_few_bitmap(Plan::Few, lines, hashes)),
+        _ => lookups.contains_hashes(lines, hashes, found),
+    }
 }
 
 /// Prefetches the lines of the second hashes.
