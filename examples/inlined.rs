@@ -1,5 +1,5 @@
 //! A loop that passes the known ids of a stream on, in three ways: by the filter's own calls, by
-//! the same calls inside [`inlined`](ConcurrentBloom::inlined), and in batches. The ids come one by
+//! the same calls inside [`inlined`](bloom::inlined), and in batches. The ids come one by
 //! one and lie in no slice, so the third way copies them to one. All three must pass the same ids
 //! on.
 //!

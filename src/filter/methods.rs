@@ -9,4 +9,3 @@ pub(crate) mod sets;
 mod slots;
 pub(crate) mod snapshots;
 mod statistics;
-mod unions;

@@ -69,23 +69,8 @@ pub trait Engine: Sized {
     /// Whether it holds nothing.
     fn is_empty(&self) -> bool;
 
-    /// The share of the bits, counters or slots that are taken.
-    fn fill_ratio(&self) -> f64 {
-        self.statistics().fill_ratio
-    }
-
-    /// The number of keys: exact for slots, otherwise an estimate.
-    fn estimated_len(&self) -> usize {
-        self.statistics().len
-    }
-
     /// The rate to expect with this many keys.
     fn false_positive_rate_at(&self, keys: usize) -> f64;
-
-    /// The rate now.
-    fn current_false_positive_rate(&self) -> f64 {
-        self.statistics().false_positive_rate
-    }
 
     /// Fill, number of keys and rate now.
     fn statistics(&self) -> Statistics;

@@ -389,11 +389,6 @@ impl<'a, T: Load> Lines<'a, T> {
             .iter()
             .map(|line| core::array::from_fn(|i| line[i].load()))
     }
-
-    /// The number of bits that are set in [`words`](Self::words).
-    pub(crate) fn ones(self) -> u64 {
-        self.words().map(|line| ones_of(&line)).sum()
-    }
 }
 
 /// Lines that other threads may write meanwhile.

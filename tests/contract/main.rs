@@ -240,9 +240,6 @@ where
     assert!(rates.is_sorted_by(|a, b| a < b), "{rates:?}");
     let now = filter.statistics();
     assert!(now.len > 450 && now.len < 550 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
-    assert!((now.fill_ratio - filter.engine().fill_ratio()).abs() < 1e-12);
-    assert!((now.false_positive_rate - filter.engine().current_false_positive_rate()).abs() < 1e-12);
-    assert_eq!(now.len, filter.engine().estimated_len());
 
     // A copy is another filter with the same keys, by the same hasher.
     for copy in [filter.clone(), filter.try_clone().unwrap()] {

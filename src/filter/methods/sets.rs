@@ -341,3 +341,10 @@ fn replace<E: Sets, S>(filter: &mut Filter<E, S>, factor: usize, expected_keys: 
     filter.engine.set_isa(filter.isa);
     Ok(())
 }
+
+/// Same layout, same hasher and same content. Beside inserts, reads each word at some moment.
+impl<E: Union, S: FilterHasher> PartialEq for Filter<E, S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other)
+    }
+}

@@ -448,7 +448,7 @@ impl Engine for Tombstone {
     fn is_overfull_at(&self, _: f64) -> bool {
         [&self.added, &self.removed]
             .into_iter()
-            .any(|one| one.is_overfull_at(one.current_false_positive_rate()))
+            .any(|one| one.is_overfull_at(one.statistics().false_positive_rate))
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
@@ -460,8 +460,8 @@ impl Engine for Tombstone {
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
         f.field("expected_removals", &self.removed.expected_keys)
-            .field("added", &self.added.fill_ratio())
-            .field("removed", &self.removed.fill_ratio());
+            .field("added", &self.added.statistics().fill_ratio)
+            .field("removed", &self.removed.statistics().fill_ratio);
     }
 
     fn set_isa(&mut self, isa: Isa) {
@@ -600,7 +600,7 @@ impl<S> Filter<Tombstone, S> {
     /// ```
     #[must_use]
     pub fn estimated_removals(&self) -> usize {
-        self.engine.removed.estimated_len()
+        self.engine.removed.statistics().len
     }
 
     /// The rate to expect at which keys that are there are **not found**, after `removals` distinct
@@ -632,6 +632,6 @@ impl<S> Filter<Tombstone, S> {
     /// ```
     #[must_use]
     pub fn current_false_negative_rate(&self) -> f64 {
-        self.engine.removed.current_false_positive_rate()
+        self.engine.removed.statistics().false_positive_rate
     }
 }

@@ -268,7 +268,7 @@ impl<C: Content> Engine for SplitBlock<C> {
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("fill_ratio", &self.fill_ratio());
+        f.field("fill_ratio", &self.statistics().fill_ratio);
     }
 
     fn set_isa(&mut self, isa: Isa) {

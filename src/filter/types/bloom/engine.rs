@@ -15,10 +15,6 @@ use crate::kernel::{Isa, Plan};
 use crate::words::bits::{self, Load};
 use core::fmt;
 
-fn fill_ratio(ones: u64, layout: Layout) -> f64 {
-    ones as f64 / (layout.blocks * LINE_BITS) as f64
-}
-
 /// Whether a key has a line in each half. (Its counters lie in one line.)
 #[inline(always)]
 fn has_two_lines<W: LineWords>(bloom: &Bloom<W>) -> bool {
@@ -102,23 +98,12 @@ impl<W: LineWords> Engine for Bloom<W> {
         empty
     }
 
-    fn fill_ratio(&self) -> f64 {
-        let ones = self.words.lines().ones();
-        bits::acquire();
-        fill_ratio(ones, self.layout)
-    }
-
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         self.layout.rate_of(W::CELL, keys)
     }
 
-    /// The exact chance, computed from the words. (Here a counter above 0 has all its bits set.)
-    fn current_false_positive_rate(&self) -> f64 {
-        let rate = self.layout.mean_rate(self.words.lines().words());
-        bits::acquire();
-        rate
-    }
-
+    /// The rate is the exact chance, computed from the words. (Here a counter above 0 has all its
+    /// bits set.)
     fn statistics(&self) -> Statistics {
         let (mut ones, mut total) = (0, 0);
         let lines = self.words.weighed().map(|(line, weight)| {
@@ -129,16 +114,10 @@ impl<W: LineWords> Engine for Bloom<W> {
         let false_positive_rate = self.layout.mean_rate(lines);
         bits::acquire();
         Statistics::new(
-            fill_ratio(ones, self.layout),
+            ones as f64 / (self.layout.blocks * LINE_BITS) as f64,
             W::keys_of(self.layout, total),
             false_positive_rate,
         )
-    }
-
-    fn estimated_len(&self) -> usize {
-        let total = self.words.weighed().map(|(_, weight)| weight).sum();
-        bits::acquire();
-        W::keys_of(self.layout, total)
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
@@ -154,7 +133,7 @@ impl<W: LineWords> Engine for Bloom<W> {
         }
         f.field("words_per_key", &self.layout.shape.words_per_key())
             .field("bits_per_line", &self.layout.shape.bits)
-            .field("fill_ratio", &self.fill_ratio());
+            .field("fill_ratio", &self.statistics().fill_ratio);
         self.words.debug_more(f);
     }
 

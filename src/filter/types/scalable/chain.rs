@@ -206,7 +206,11 @@ impl Scalable {
             let bloom = layer.bloom();
             taken.add(bloom.expected_keys, bloom.layout);
             if bloom.layout.blocks <= MEASURED_LINES {
-                taken.raise_rate(bloom.layout, bloom.expected_keys, bloom.current_false_positive_rate());
+                taken.raise_rate(
+                    bloom.layout,
+                    bloom.expected_keys,
+                    bloom.statistics().false_positive_rate,
+                );
             }
         }
         taken
@@ -451,14 +455,6 @@ impl Engine for Scalable {
         rate > self.steps.rate
     }
 
-    fn estimated_len(&self) -> usize {
-        self.layers_now()
-            .iter()
-            .map(|layer| layer.bloom().estimated_len())
-            .sum()
-    }
-
-    #[inline]
     fn try_clone(&self) -> Result<Self, BuildError> {
         let layers = self.layers_now();
         let copy = Self {
@@ -478,7 +474,7 @@ impl Engine for Scalable {
         f.field("layers", &self.layers_now().len())
             .field("max_layers", &self.max_layers())
             .field("max_false_positive_rate", &self.steps.rate)
-            .field("fill_ratio", &self.fill_ratio());
+            .field("fill_ratio", &self.statistics().fill_ratio);
     }
 
     fn set_isa(&mut self, isa: Isa) {
@@ -708,7 +704,7 @@ impl Layer {
     /// The number of keys that it takes until it is full.
     fn room(&self) -> usize {
         let bloom = self.bloom();
-        bloom.expected_keys.saturating_sub(bloom.estimated_len())
+        bloom.expected_keys.saturating_sub(bloom.statistics().len)
     }
 }
 

@@ -62,13 +62,6 @@ impl Engine for Windowed {
         rates::any((0..self.settings.generations).map(|_| rate))
     }
 
-    #[inline]
-    fn fill_ratio(&self) -> f64 {
-        let (live, mut ones) = (self.live(), 0);
-        each_line(&live, |line| ones += ones_of(line));
-        self.fill(live.len(), ones)
-    }
-
     /// The length comes from the bits of all generations together: a key in several of them counts
     /// once. For the rate, the generations' chances in a line are taken as independent; with two
     /// lines per key, those in all lines.
@@ -87,16 +80,9 @@ impl Engine for Windowed {
             layout.keys_for(distinct),
             match layout.shape.lines {
                 1 => rate / layout.blocks as f64,
-                _ => rates::any(live.iter().map(|one| one.engine.current_false_positive_rate())),
+                _ => rates::any(live.iter().map(|one| one.engine.statistics().false_positive_rate)),
             },
         )
-    }
-
-    #[inline]
-    fn estimated_len(&self) -> usize {
-        let mut distinct = 0;
-        each_line(&self.live(), |line| distinct += ones_of_any(line));
-        self.layout().keys_for(distinct)
     }
 
     #[inline]
@@ -109,7 +95,7 @@ impl Engine for Windowed {
         f.field("generations", &self.settings.generations)
             .field("window", &self.settings.duration())
             .field("renew", &self.settings.renew)
-            .field("estimated_len", &self.estimated_len());
+            .field("estimated_len", &self.statistics().len);
     }
 
     #[inline]
