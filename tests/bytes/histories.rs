@@ -110,7 +110,7 @@ fn a_bloom_filter_is_read_after_any_history() {
                 0 => format!("unite: {:?}", filter.union_from(&other)),
                 1 => {
                     let delta = other.with(filter).map(|pair| pair.delta()).unwrap();
-                    format!("add a delta: {:?}", bloom::apply_deltas(&filter, &delta).unwrap())
+                    format!("add a delta: {:?}", bloom::apply_deltas(filter, &delta).unwrap())
                 }
                 _ => format!(
                     "insert by plain stores: {}",
