@@ -95,6 +95,8 @@ pub(super) fn single_lookup<A: Asked, T: Load>(row: u8) -> Contains<T> {
     rows.as_flattened()[usize::from(row)]
 }
 
+// (A static, and so is that of batches: in constants, every crate that inserts would compile the
+// inserts again.)
 #[inline(always)]
 pub(super) fn single_insert(row: u8) -> Insert {
     static ROWS: &[[Insert; 4]] = &[
