@@ -47,8 +47,8 @@
 //! more lines than one long bank would.
 //!
 //! ```
-//! use lanebloom::bank::FilterBank;
 //! use lanebloom::ConcurrentBloom;
+//! use lanebloom::bank::FilterBank;
 //!
 //! let builder = ConcurrentBloom::builder().expected_keys(1000);
 //! let builder = builder.false_positive_rate(1e-6);
@@ -144,8 +144,8 @@ use rows::{Columns, RowFinder, WORD};
 /// hashes the keys.
 ///
 /// ```
-/// use lanebloom::bank::{Bank, BankView, FilterBank, Rows};
 /// use lanebloom::ConcurrentBloom;
+/// use lanebloom::bank::{Bank, BankView, FilterBank, Rows};
 ///
 /// fn in_all<R: Rows>(bank: &Bank<R>, keys: &[&str]) -> usize {
 ///     keys.iter().filter(|key| bank.count(*key) == bank.len()).count()
@@ -173,8 +173,8 @@ pub struct Bank<R: Rows, S = Murmur3> {
 /// threads. [`Bank`] has the methods that only read.
 ///
 /// ```
-/// use lanebloom::bank::FilterBank;
 /// use lanebloom::ConcurrentBloom;
+/// use lanebloom::bank::FilterBank;
 ///
 /// // A filter for each file.
 /// let filters: Vec<_> = (0..100u32)
@@ -320,8 +320,8 @@ impl<R: Rows, S> Bank<R, S> {
 /// The shape and statistics of a bank. These methods count columns in use by reading a bit of each.
 ///
 /// ```
-/// use lanebloom::bank::FilterBank;
 /// use lanebloom::ConcurrentBloom;
+/// use lanebloom::bank::FilterBank;
 ///
 /// let filters = ConcurrentBloom::builder().expected_keys(1000).seed(7);
 /// let mut bank = FilterBank::new(65, &filters)?;
@@ -453,8 +453,8 @@ impl<R: Rows, S> fmt::Debug for Bank<R, S> {
 /// fit. The bank is unchanged.
 ///
 /// ```
-/// use lanebloom::bank::FilterBank;
 /// use lanebloom::ConcurrentBloom;
+/// use lanebloom::bank::FilterBank;
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(10);
 /// let bank = FilterBank::new(64, &builder)?;

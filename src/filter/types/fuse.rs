@@ -200,16 +200,20 @@ impl StaticFilter {
 }
 
 /// Making a filter.
+///
+/// ```
+/// use lanebloom::StaticFilter;
+///
+/// let filter = StaticFilter::from_keys(["a", "c", "a"], 1e-3)?;
+/// assert!(filter.contains("a") && filter.contains("c") && !filter.contains("b"));
+/// assert_eq!(filter.expected_keys(), 2);
+/// let builder = StaticFilter::builder().fingerprint_bits(16);
+/// assert!(builder.build_from_keys(["a"])?.contains("a"));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
 impl StaticFilter {
     /// A filter that holds `keys`, with at most this false-positive rate and the builder's
-    /// defaults. Fails as [`build_from_batch`](Builder::build_from_batch).
-    ///
-    /// ```
-    /// let filter = lanebloom::StaticFilter::from_keys(["a", "c", "a"], 1e-3)?;
-    /// assert!(filter.contains("a") && filter.contains("c") && !filter.contains("b"));
-    /// assert_eq!(filter.expected_keys(), 2);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
+    /// defaults. Fails as [`build_from_keys`](Builder::build_from_keys).
     #[doc(alias("collect", "from_iter"))]
     pub fn from_keys<K: Key<Murmur3>>(
         keys: impl IntoIterator<Item = K>,
@@ -221,12 +225,6 @@ impl StaticFilter {
     }
 
     /// A builder, for all options.
-    ///
-    /// ```
-    /// let builder = lanebloom::StaticFilter::builder().fingerprint_bits(16);
-    /// assert!(builder.build_from_keys(["a"])?.contains("a"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
     #[inline]
     pub fn builder() -> Builder {
         Builder {
@@ -418,17 +416,8 @@ impl<S> Builder<S> {
         self.build(&hashes, false)
     }
 
-    /// [`build_from_keys`](Self::build_from_keys) of a slice. Hashes are not copied.
-    ///
-    /// ```
-    /// use lanebloom::{Hashed, Prehashed, StaticFilter};
-    ///
-    /// let builder = StaticFilter::builder().hasher(Prehashed).fingerprint_bits(32);
-    /// let digests = [0x2fd4_e1c6_7a2d_28fc, 0xda39_a3ee_5e6b_4b0d];
-    /// let filter = builder.build_from_batch(Hashed::slice(&digests))?;
-    /// assert!(filter.contains(&Hashed(digests[0])) && !filter.contains(&Hashed(1)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
+    /// [`build_from_keys`](Self::build_from_keys) of a slice. Hashes are not copied: [lists of
+    /// digests](self#lists) are an example.
     pub fn build_from_batch<K: Key<S>>(self, keys: &[K]) -> Result<StaticFilter<S>, BuildError> {
         match K::hashes(keys) {
             Some(hashes) => self.build(hashes, false),
@@ -450,20 +439,23 @@ mod parallel {
     use rayon::prelude::*;
 
     /// On the threads of rayon's pool (feature `rayon`). The filter is the same, bit for bit.
+    ///
+    /// ```
+    /// use lanebloom::StaticFilter;
+    /// use rayon::prelude::*;
+    ///
+    /// let squares: Vec<u64> = (0..10_000).map(|key| key * key).collect();
+    /// let builder = StaticFilter::builder();
+    /// let one = builder.clone().build_from_batch(&squares)?.snapshot().to_vec();
+    /// let same = builder.clone().par_build_from_batch(&squares)?;
+    /// assert!(same.snapshot().to_vec() == one);
+    /// let same = builder.build_from_par_iter(squares.into_par_iter())?;
+    /// assert!(same.snapshot().to_vec() == one);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
     impl<S: Sync> Builder<S> {
         /// [`build_from_batch`](Self::build_from_batch) in parallel: all threads hash keys, and a
         /// thread builds a million keys at a time.
-        ///
-        /// ```
-        /// use lanebloom::StaticFilter;
-        ///
-        /// let keys: Vec<u64> = (0..10_000).collect();
-        /// let builder = StaticFilter::builder();
-        /// let one = builder.clone().build_from_batch(&keys)?;
-        /// let same = builder.par_build_from_batch(&keys)?;
-        /// assert!(one.snapshot().to_vec() == same.snapshot().to_vec());
-        /// # Ok::<(), lanebloom::BuildError>(())
-        /// ```
         pub fn par_build_from_batch<K: Key<S> + Sync>(self, keys: &[K]) -> Result<StaticFilter<S>, BuildError> {
             match K::hashes(keys) {
                 Some(hashes) => self.build(hashes, true),
@@ -476,17 +468,6 @@ mod parallel {
 
         /// [`build_from_keys`](Self::build_from_keys) in parallel: all threads hash keys and build.
         /// The process aborts if memory for the hashes is refused.
-        ///
-        /// ```
-        /// use lanebloom::StaticFilter;
-        /// use rayon::prelude::*;
-        ///
-        /// let squares = (0..10_000u64).into_par_iter().map(|key| key * key);
-        /// let filter = StaticFilter::builder().build_from_par_iter(squares)?;
-        /// assert_eq!(filter.expected_keys(), 10_000);
-        /// assert!(filter.contains(&(9999u64 * 9999)));
-        /// # Ok::<(), lanebloom::BuildError>(())
-        /// ```
         pub fn build_from_par_iter<I>(self, keys: I) -> Result<StaticFilter<S>, BuildError>
         where
             I: IntoParallelIterator<Item: Key<S>>,
