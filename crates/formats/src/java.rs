@@ -213,6 +213,14 @@ pub struct Layout<F> {
     pub(crate) shape: Shape,
 }
 
+impl<F> Layout<F> {
+    /// The layout of this number of longs, whose keys have this number of bits.
+    pub(crate) fn new(format: F, words: usize, hash_functions: u32) -> Self {
+        let shape = Shape { words, hash_functions };
+        Self { format, shape }
+    }
+}
+
 impl<F: FormatImpl> fmt::Display for Layout<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { format, shape } = self;

@@ -89,13 +89,8 @@ impl FormatImpl for Guava {
 
     fn solve(builder: &JavaBuilder<Self>) -> Result<Layout<Self>, BuildError> {
         let (bits, hash_functions) = size(builder.keys as u64, builder.rate, builder.sizing)?;
-        Ok(Layout {
-            format: builder.format,
-            shape: Shape {
-                words: bits.div_ceil(64) as usize,
-                hash_functions: hash_functions.into(),
-            },
-        })
+        let words = bits.div_ceil(64) as usize;
+        Ok(Layout::new(builder.format, words, hash_functions.into()))
     }
 
     #[inline(always)]
@@ -141,13 +136,8 @@ impl FormatImpl for Guava {
         if hash_functions == 0 {
             return Err(ReadError::invalid("0 hash functions is not in 1 to 255"));
         }
-        Ok(Layout {
-            format: Self { strategy },
-            shape: Shape {
-                words: words(i32::from_be_bytes(length))?,
-                hash_functions: hash_functions.into(),
-            },
-        })
+        let words = words(i32::from_be_bytes(length))?;
+        Ok(Layout::new(Self { strategy }, words, hash_functions.into()))
     }
 }
 

@@ -81,13 +81,8 @@ impl FormatImpl for Spark {
                  {MAX_HASH_FUNCTIONS}"
             )
         } else {
-            return Ok(Layout {
-                format,
-                shape: Shape {
-                    words: bits.div_ceil(64) as usize,
-                    hash_functions: hash_functions as u32,
-                },
-            });
+            let words = bits.div_ceil(64) as usize;
+            return Ok(Layout::new(format, words, hash_functions as u32));
         };
         Err(BuildError::new(problem))
     }
@@ -135,13 +130,11 @@ impl FormatImpl for Spark {
             let problem = format!("{hash_functions} hash functions is not in 1 to {MAX_HASH_FUNCTIONS}");
             return Err(ReadError::invalid(problem));
         }
-        Ok(Layout {
-            format: Self { version, seed },
-            shape: Shape {
-                words: words(length)?,
-                hash_functions: hash_functions as u32,
-            },
-        })
+        Ok(Layout::new(
+            Self { version, seed },
+            words(length)?,
+            hash_functions as u32,
+        ))
     }
 }
 
