@@ -4,8 +4,8 @@ use crate::{bloom, counting, numbers, rated};
 use lanebloom::{ConcurrentBloom, Membership};
 use lanebloom_tests::{LAYOUTS, RATES, found};
 
-/// Two keys of a block share one if they have the same sector and share a bit or a counter there: in
-/// either half of a sector of eight words, and in both lines of two.
+/// Two keys of a block share one if they have the same sector and share a bit or a counter there,
+/// in either half of a sector of eight words, and in both lines of two.
 macro_rules! sets {
     ($lines:expr, $cells:expr, $sized:expr) => {
         lanebloom_tests::sets_answer_as_lookups_of_all_keys_would(|blocks| $sized(blocks * $lines));

@@ -76,8 +76,8 @@ pub(crate) mod sealed {
     }
 }
 
-/// The place of the chunk after a cursor: the layer of the chain, the byte there, and how many bytes
-/// the layer has from there on. `None` at the end of the chain.
+/// The place of the chunk after a cursor: the layer of the chain, the byte there, and the number of
+/// bytes that the layer has from there on. `None` at the end of the chain.
 fn after(cursor: i64, chain: &impl Chain) -> Option<(usize, usize, usize)> {
     let mut offset = (cursor - FIRST) as usize;
     for layer in 0.. {

@@ -45,7 +45,7 @@ fn read(bytes: &[u8]) -> Result<Bloom, ReadError> {
     Bloom::read_from(bytes, 1 << 20)
 }
 
-pub(crate) fn stream(version: Version, functions: u32, longs: &[u64]) -> Vec<u8> {
+fn stream(version: Version, functions: u32, longs: &[u64]) -> Vec<u8> {
     let mut stream = header_of(version, functions, longs.len());
     stream.extend(longs.iter().flat_map(|long| long.to_be_bytes()));
     stream
@@ -207,7 +207,8 @@ fn a_filter_is_what_it_says() {
     }
 }
 
-/// Such keys, some of which are there twice: once more just behind, eight places on, or far behind.
+/// Keys without a pattern, some of which are there twice: once more just behind, eight places on,
+/// or far behind.
 fn keys(seed: u64, len: usize) -> Vec<Int> {
     let mut keys: Vec<Int> = Vec::with_capacity(len);
     for i in 0..len {
