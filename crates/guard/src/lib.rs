@@ -182,13 +182,13 @@
 //!
 //! Where gets block, a thread that waits within a loader may run other code: a worker of rayon, in
 //! a `join` or a `par_iter`, takes another job. If that job gets the key that the thread is
-//! loading, it cannot wait for the load below it on the stack. So it loads the row a second time.
-//! If the same happens within that load, it fails with an error that [is a
+//! loading, it cannot wait for the load below it on the stack, and loads the row a second time. If
+//! the same happens within that load, it fails with an error that [is a
 //! cycle](LoadError::is_cycle), although no row needs itself. To exclude it, keep waits for the
 //! pool out of loaders, or gets out of the pool.
 //!
 //! A loader may drop a get that it awaits, because of its own timeout, say. The load of that get
-//! goes on. The loader's code continues once its load has its place again.
+//! goes on.
 //!
 //! # Several processes
 //!
@@ -203,23 +203,22 @@
 //! | **Rebuilds** alone | until the next rebuild | as old as the `time_to_live` |
 //!
 //! Without a feed, one key in a hundred (the false-positive rate) passes the filter before its row
-//! exists. If it is requested then, this process remembers it as missing, and it stays missing for
-//! the [`miss_time_to_live`](CacheBuilder::miss_time_to_live), one minute by default, or until the
-//! next rebuild. So does a row that was removed and is added again. Set the time to the delay that
-//! new rows may have.
+//! exists. If it is requested then, or if its row is removed and added again, it stays missing here
+//! for the [`miss_time_to_live`](CacheBuilder::miss_time_to_live), one minute by default, or until
+//! the next rebuild. Set the time to the delay that new rows may have.
 //!
 //! ## A shared filter
 //!
 //! Call [`mark_ready`](Cache::mark_ready) at once, and then `fill_once` of the cache
 //! (`future::GuardedCache::fill_once`): one process reads the store, and the others wait. Repeat it
 //! about once a second: it returns at once while the filter is filled, and fills it again after the
-//! server has lost keys. The cache is open until the filter is filled. (A `SharedSet` is open by
-//! itself; connect a `SharedBloom` with `open_until_filled`.)
+//! server has lost keys. The cache is open until it is filled. (A `SharedSet` is open by itself;
+//! connect a `SharedBloom` with `open_until_filled`.)
 //!
 //! A `SharedSet` is rebuilt by its own `rebuild`, which all processes follow, and by `fill_once`
-//! again. It removes the keys that the store has removed, and makes the set larger. The cache's
-//! rebuilds are not needed then. (A rebuild of a cache over a `SharedBloom` needs a new name of the
-//! set, to which all processes change at the same time.)
+//! again. It removes the keys that the store has removed, and makes the set larger, so the cache's
+//! rebuilds are not needed. (A rebuild of a cache over a `SharedBloom` needs a new name of the set,
+//! to which all processes change at the same time.)
 //!
 //! ## A shared set and a feed
 //!
@@ -247,10 +246,10 @@
 //! | 4. [rebuild](#rebuilds), and apply what is told | the source reads the rows from before 2., the feed tells the later ones |
 //! | 5. the feed breaks or is silent: from 1. again | a change may be lost |
 //!
-//! If the rebuild came before 2., it would lack the rows that are committed in between. So the
-//! filter stays open after every rebuild that begins before 2., one of a schedule for example.
-//! Without 1., the rows of a broken feed would be turned away until the next rebuild. Without 3.,
-//! values of that time would stay for their `time_to_live`.
+//! A rebuild that begins before 2., one of a schedule for example, lacks the rows that are
+//! committed in between, so the filter stays open after it. Without 1., the rows of a broken feed
+//! would be turned away until the next rebuild. Without 3., values of that time would stay for
+//! their `time_to_live`.
 //!
 //! ## Duties of the feed
 //!
@@ -286,9 +285,9 @@
 //!
 //! # A store under attack
 //!
-//! The filter and the remembered misses keep made-up keys away. For a store that is slow,
-//! overloaded or down, there are [`load_limit`](CacheBuilder::load_limit),
-//! [`load_timeout`](CacheBuilder::load_timeout), [`stale_if_error`](CacheBuilder::stale_if_error),
+//! For a store that is slow, overloaded or down, there are
+//! [`load_limit`](CacheBuilder::load_limit), [`load_timeout`](CacheBuilder::load_timeout),
+//! [`stale_if_error`](CacheBuilder::stale_if_error),
 //! [`refresh_after_write`](CacheBuilder::refresh_after_write) and
 //! [`gather_gets`](CacheBuilder::gather_gets), all off by default. The table of [`CacheBuilder`]
 //! says why no other option covers each.

@@ -272,10 +272,10 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     ///
     /// One refresh of a key runs at a time, as a load like others: if the key changes meanwhile,
     /// the refresh is not cached, and a removed row becomes a remembered miss. After an error the
-    /// value stays until its time ends, and a get after one second begins the next refresh. The
-    /// filter comes first: a key that it turns away is not refreshed. If gets are awaited, each
-    /// refresh is a task; a get outside of a runtime begins none. If gets block, one thread of the
-    /// cache refreshes one value after another.
+    /// value stays until its time ends, and a get after one second begins the next refresh. A key
+    /// that the filter turns away is not refreshed. If gets are awaited, each refresh is a task; a
+    /// get outside of a runtime begins none. If gets block, one thread of the cache refreshes one
+    /// value after another.
     ///
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
@@ -315,9 +315,8 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// hangs: further tries run behind them, at most one per second and key. This ends when a load
     /// succeeds.
     ///
-    /// A value that was changed, removed, invalidated or cleared never comes back. A value that a
-    /// time to idle, an [expiry](Self::expire_after) or the [capacity](Self::capacity) has removed
-    /// does not come back either, and the filter still turns keys away. Misses are not kept.
+    /// A value never comes back after a change, an [expiry](Self::expire_after) of its own, a time
+    /// to idle or an eviction, and the filter still turns keys away. Misses are not kept.
     /// [`CacheStats::stale`](crate::CacheStats::stale) counts these gets, and each failure is an
     /// event of [`tracing`](https://docs.rs/tracing).
     ///
@@ -343,11 +342,10 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     }
 
     /// Calls `listener` for each value that leaves the cache, with its [`RemovalCause`]: expired,
-    /// pushed out by the [`capacity`](Self::capacity), replaced by another value of the key, or
-    /// invalidated by a call such as [`remove`](Cache::remove) or [`clear`](Cache::clear). Moka
-    /// frees values late: after `clear` or an expiry, it calls the listener during some later call,
-    /// or never if the cache is dropped before. A value that is too heavy to be cached counts as
-    /// pushed out.
+    /// pushed out by the [`capacity`](Self::capacity) (or too heavy for it), replaced by another
+    /// value of the key, or invalidated by a call such as [`remove`](Cache::remove) or
+    /// [`clear`](Cache::clear). Moka frees values late: after `clear` or an expiry, it calls the
+    /// listener during some later call, or never if the cache is dropped before.
     /// [`CacheStats::evictions`](crate::CacheStats::evictions) counts without a listener.
     ///
     /// Moka calls it under locks of the cache, so it **must not call the cache**. It may send a
@@ -417,11 +415,10 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// one load; a rebuild is not a load. Without a limit, every get that needs a load runs one:
     /// under an attack on an open filter, one per request.
     ///
-    /// Cached values, remembered misses and keys that the filter turns away need no load, and gets
-    /// that join a running load add none. A refusal is an error like the loader's: all gets that
-    /// wait for this load return it, and it is not cached. While a load waits for [other
-    /// keys](crate#loaders-that-get-other-keys), it lends its place, and it continues once it has a
-    /// place again.
+    /// Gets that need no load, or join a running one, add none. A refusal is an error like the
+    /// loader's: all gets that wait for this load return it, and it is not cached. While a load
+    /// waits for [other keys](crate#loaders-that-get-other-keys), it lends its place, and it
+    /// continues once it has a place again.
     ///
     /// It needs a [`load_timeout`](Self::load_timeout), since a load that never ends would keep its
     /// place.

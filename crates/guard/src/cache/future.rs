@@ -42,11 +42,8 @@ use tracing::{Instrument, debug_span};
 /// gets of the key at the same time.
 ///
 /// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
-/// User>` takes `&str`, `&String` and more.
-///
-/// Changes of the store, readiness, statistics and files ([`save`](Cache::save),
-/// [`restore`](Cache::restore)) are calls of [`Cache`], to which this type derefs. The page of
-/// [`Cache`] describes the order of writes.
+/// User>` takes `&str`, `&String` and more. Changes of the store, readiness, statistics and files
+/// are calls of [`Cache`], to which this type derefs.
 ///
 /// # Loads
 ///

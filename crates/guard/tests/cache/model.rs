@@ -52,8 +52,8 @@ impl Key {
         (self.told, self.asked) = (self.now(), self.now());
     }
 
-    /// The least changes of a row and of a miss that a get may return which begins now.
-    fn bounds(&self, asks_store: bool) -> (usize, usize) {
+    /// The bounds of a get that begins now.
+    fn bounds(&self, asks_store: bool) -> Bounds {
         let of_loads = self.loads.iter().copied().min().unwrap_or(self.now());
         (
             self.told,
@@ -65,7 +65,7 @@ impl Key {
         )
     }
 
-    fn allows(&self, (told, asked): (usize, usize), answer: Option<u64>) -> bool {
+    fn allows(&self, (told, asked): Bounds, answer: Option<u64>) -> bool {
         match answer {
             Some(row) => row as usize >= told && self.exists(row as usize),
             None => (asked..=self.now()).any(|change| !self.exists(change)),
@@ -153,7 +153,11 @@ impl Loader<u64, u64> for Store {
     }
 }
 
-type Got = JoinHandle<Result<Vec<Option<u64>>, LoadError>>;
+/// The least changes of a row and of a miss that a get may return.
+type Bounds = (usize, usize);
+
+/// A get, with its keys and what it may return of each.
+type Got = (JoinHandle<Result<Vec<Option<u64>>, LoadError>>, Vec<(u64, Bounds)>);
 
 struct Run<F: GuardFilter> {
     seed: u64,
@@ -163,7 +167,7 @@ struct Run<F: GuardFilter> {
     lags: bool,
     /// Other processes may add rows that this one does not hear of, until a rebuild.
     is_untold: bool,
-    gets: Vec<(Got, Vec<(u64, (usize, usize))>)>,
+    gets: Vec<Got>,
 }
 
 impl<F: GuardFilter> Run<F> {
@@ -176,17 +180,18 @@ impl<F: GuardFilter> Run<F> {
         for _ in 0..12 {
             yield_now().await;
         }
+        let seed = self.seed;
         for (got, asked) in std::mem::take(&mut self.gets) {
             if !got.is_finished() {
                 self.gets.push((got, asked));
                 continue;
             }
             for (answer, (id, bounds)) in got.await.unwrap().into_iter().flatten().zip(asked) {
-                let (allows, states) = self.key(id, |key| (key.allows(bounds, answer), key.states.clone()));
+                let key = &self.store.world().keys[id as usize];
+                let states = &key.states;
                 assert!(
-                    allows,
-                    "seed {}: {answer:?} of {id} after {bounds:?}, {states:?}",
-                    self.seed
+                    key.allows(bounds, answer),
+                    "seed {seed}: {answer:?} after {bounds:?}, {states:?}"
                 );
             }
         }
@@ -200,8 +205,7 @@ impl<F: GuardFilter> Run<F> {
             let admits = self.cache.guard().check(&id).is_some();
             assert!(
                 row as usize >= told && exists && admits,
-                "seed {}: a look found {row} of {id}",
-                self.seed
+                "seed {seed}: a look found {row}"
             );
         }
     }
@@ -213,13 +217,9 @@ impl<F: GuardFilter> Run<F> {
         };
         let is_unfilled = self.set.is_some() && !self.cache.is_ready();
         let asks_store = self.lags || self.is_untold || is_unfilled;
-        let asked = ids.iter().map(|id| (*id, self.key(*id, |key| key.bounds(asks_store))));
-        let (asked, cache, store, form) = (
-            asked.collect(),
-            self.cache.clone(),
-            self.store.clone(),
-            self.store.random(3),
-        );
+        let bounds = |id: &u64| (*id, self.key(*id, |key| key.bounds(asks_store)));
+        let asked = ids.iter().map(bounds).collect();
+        let (cache, store, form) = (self.cache.clone(), self.store.clone(), self.store.random(3));
         let get = async move {
             match (&ids[..], form) {
                 ([id], 0) => cache.get(id).await.map(|row| vec![row]),
@@ -295,10 +295,10 @@ impl<F: GuardFilter> Run<F> {
         };
         let rebuilt = this.cache.rebuild_now(source).await.is_ok();
         for id in 0..KEYS {
+            let is_shared = self.set.is_some();
             self.key(id, |key| {
-                let stays = !rebuilt || self.set.is_some();
-                key.is_in_filter |=
-                    stays && known.contains(&id) || read.borrow().contains(&id) && (rebuilt || self.set.is_some());
+                key.is_in_filter |= (!rebuilt || is_shared) && known.contains(&id);
+                key.is_in_filter |= (rebuilt || is_shared) && read.borrow().contains(&id);
                 if rebuilt {
                     key.asked = key.asked.max(before[id as usize]);
                 }
