@@ -68,8 +68,8 @@
 //!    `invalidate` never returns the value before, if one thread at a time writes the key. This
 //!    also holds beside [refreshes](CacheBuilder::refresh_after_write), and for the values that
 //!    serve [while the store fails](CacheBuilder::stale_if_error).
-//! 3. **One load per key.** While a load of a key runs, gets of the key wait for it. A second load
-//!    begins in three cases only:
+//! 3. **One load per key.** While a load of a key runs in this process, gets of the key wait for
+//!    it. A second load begins in three cases only:
 //!    - The key or the filter has changed since the load began. (The filter changes when a rebuild
 //!      replaces it, when it opens or closes, and when an open one gets the key.)
 //!    - [`load_many`](future::Loader::load_many) loads the key with others, and its loader gets the
@@ -88,7 +88,8 @@
 //!    | a `SharedSet`, or a `SharedBloom` with `open_until_filled` | when it connects, and when the server loses keys | when one process has inserted all keys of the store, and this process has received them |
 //!    | a shared filter with `open_above_lag` | when it connects, and when a lag begins | when the filter has caught up |
 //!
-//!    A rebuild opens nothing: the old filter serves until the new one has all keys.
+//!    A rebuild opens nothing, of a cache or of a `SharedSet`: the old filter serves until the new
+//!    one has all keys.
 //! 6. **A miss does not outlive its filter.** A client may request a key before its row exists,
 //!    while every key passes the filter. This process remembers the miss. Then another process adds
 //!    the row. Once the filter has the key, by a rebuild or because it is shared, the next get
