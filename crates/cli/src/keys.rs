@@ -267,8 +267,8 @@ impl KeySpec {
         }
     }
 
-    /// Finds the records of a chunk, unless the [`Framer`] did, and hashes their keys. Keys that are
-    /// hashes stay.
+    /// Finds the records of a chunk, unless the [`Framer`] did, and hashes their keys. Keys that
+    /// are hashes stay.
     pub(crate) fn hash(&self, chunk: &mut Chunk, hasher: &AnyHasher) {
         let (bytes, keyed) = chunk.parts();
         if self.is_line() {
