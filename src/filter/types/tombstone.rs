@@ -224,7 +224,8 @@ impl<S> TombstoneBloom<S> {
 
 /// Removes.
 impl<S> TombstoneBloom<S> {
-    /// Removes `key` for ever. Returns whether this call did: the key was there, or a false positive.
+    /// Removes `key` for ever. Returns whether this call did: the key was there, or a false
+    /// positive.
     ///
     /// **Remove only what was inserted.** A false positive that is removed takes a place among the
     /// removed keys, and the key cannot be inserted any more.

@@ -11,7 +11,7 @@ use crate::filter::methods::inserts::into_ok;
 use crate::filter::parts::several::{contains_any, each_found};
 use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
-use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
+use crate::geometry::layout::{LINE_BITS, LINE_WORDS};
 use crate::geometry::rates;
 use crate::kernel::Isa;
 use crate::words::bits;
@@ -68,7 +68,7 @@ impl Engine for Windowed {
     #[inline]
     fn statistics(&self) -> Statistics {
         let live = self.live();
-        let layout = self.layout();
+        let layout = self.list.load().newest().layout;
         let (mut ones, mut distinct, mut rate) = (0, 0, 0.0);
         each_line(&live, |line| {
             ones += ones_of(line);
@@ -76,7 +76,7 @@ impl Engine for Windowed {
             rate += rates::of_line_in_any(layout, line);
         });
         Statistics::new(
-            self.fill(live.len(), ones),
+            ones as f64 / (live.len().max(1) * layout.blocks * LINE_BITS) as f64,
             layout.keys_for(distinct),
             match layout.shape.lines {
                 1 => rate / layout.blocks as f64,
@@ -234,18 +234,6 @@ impl Windowed {
         };
         let generations = list.generations.iter().map(copy).collect::<Result<_, _>>()?;
         Self::new(List { generations, ..**list }, self.settings.clone())
-    }
-
-    /// The fill of this many generations in which `ones` bits are set.
-    #[inline]
-    fn fill(&self, generations: usize, ones: u64) -> f64 {
-        ones as f64 / (generations.max(1) * self.layout().blocks * LINE_BITS) as f64
-    }
-
-    /// The same in all generations.
-    #[inline]
-    fn layout(&self) -> Layout {
-        self.list.load().newest().layout
     }
 }
 
