@@ -4,7 +4,7 @@
 use crate::restarted;
 use lanebloom::counting::{Builder, CountingBloom};
 use lanebloom::{Hashed, Membership, SipHash13};
-use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, assert_prints, hit_rate, number, together};
+use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, assert_prints, found, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -104,14 +104,13 @@ proptest! {
                     set.insert(key);
                 }
                 Step::InsertBatch(keys) => {
-                    let single = filter.clone();
-                    let new: Vec<bool> = keys.iter().map(|key| single.insert(key)).collect();
-                    let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
-                    let mut flags = vec![false; keys.len()];
-                    let count = filter.insert_batch_into(Hashed::slice(&hashes), &mut flags);
+                    let mut new = vec![false; keys.len()];
+                    let count = filter.insert_batch_into(&keys, &mut new);
                     prop_assert_eq!(count, new.iter().filter(|&&new| new).count());
-                    prop_assert_eq!(flags, new);
-                    keys.into_iter().for_each(|key| set.insert(key));
+                    for (key, new) in keys.into_iter().zip(new) {
+                        prop_assert!(!new || set.count(key) == 0);
+                        set.insert(key);
+                    }
                 }
                 Step::Remove(key) => {
                     if !filter.contains(&key) {
@@ -122,13 +121,10 @@ proptest! {
                 }
                 Step::RemoveBatch(keys) => {
                     let keys = removable(&filter, &mut set, &keys);
-                    let single = filter.clone();
-                    let removed: Vec<bool> = keys.iter().map(|key| single.remove(key)).collect();
-                    let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
-                    let mut flags = vec![false; keys.len()];
-                    let count = filter.remove_batch_into(Hashed::slice(&hashes), &mut flags);
+                    let (found, mut removed) = (found(&filter, &keys), Vec::new());
+                    let count = filter.remove_batch_into(&keys, &mut removed);
                     prop_assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
-                    prop_assert_eq!(flags, removed);
+                    prop_assert_eq!(removed, found);
                 }
                 Step::Union(keys) => {
                     let other = build();
