@@ -1,5 +1,6 @@
-//! Bytes that a filter writes can be read, whatever happened to the filter before: random histories.
-//! (The models of the filters that delete or forget, in `tests/filters`, are read now and then.)
+//! Bytes that a filter writes can be read, whatever happened to the filter before: random
+//! histories. (`tests/filters` has models of the filters that delete or forget, which are read now
+//! and then.)
 
 use crate::contract::read;
 use lanebloom::bank::FilterBank;

@@ -1,6 +1,6 @@
 //! The summary of a header, and the check of all checksums without a filter: right for every kind,
-//! and an error for bytes that end early, were corrupted, or were made to do harm. (`fields.rs` checks
-//! that bytes which are read are verified.)
+//! and an error for bytes that end early, were corrupted, or were made to do harm. (`fields.rs`
+//! checks that bytes which are read are verified.)
 
 use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::codec::{Content, Identity, Kind, SnapshotHeader, verify};

@@ -517,8 +517,8 @@ proptest! {
             let visible: HashSet<&u64> = sets.live(period).flatten().collect();
             let now = filter.statistics();
             prop_assert!(now.len == visible.len() && filter.is_empty() == visible.is_empty());
-            prop_assert!((now.false_positive_rate > 0.0) == !visible.is_empty());
-            prop_assert!((now.fill_ratio > 0.0) == !visible.is_empty());
+            prop_assert_eq!(now.false_positive_rate == 0.0, visible.is_empty());
+            prop_assert_eq!(now.fill_ratio == 0.0, visible.is_empty());
             // The filter that is left behind knows nothing of what its copy did.
             for (filter, sets) in &left {
                 prop_assert!(sets.are_of(filter, period));
