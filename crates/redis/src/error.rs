@@ -122,10 +122,10 @@ impl Report {
 /// # Ok::<(), redis::RedisError>(())
 /// ```
 ///
-/// With a server, and with one of three masters of a cluster:
+/// With a server:
 ///
 /// ```no_run
-/// use lanebloom_formats::{RedisBloom, RedisCuckoo};
+/// use lanebloom_formats::RedisCuckoo;
 /// use lanebloom_redis::Transfer;
 ///
 /// let client = redis::Client::open("redis://127.0.0.1/")?;
@@ -135,13 +135,21 @@ impl Report {
 ///     |key| RedisCuckoo::fetch(&mut connection, key, 1 << 30).unwrap_err();
 /// assert!(error("seen").is_empty() && !error("seen").is_missing());
 /// assert!(error("nothing").is_missing());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// With one of three masters of a cluster:
+///
+/// ```no_run
+/// use lanebloom_formats::RedisBloom;
+/// use lanebloom_redis::Transfer;
 ///
 /// // It lacks one of the slots 15495 and 3300.
 /// let mut node = redis::Client::open("redis://127.0.0.1:7000/")?;
 /// let mut error =
 ///     |key| RedisBloom::fetch(&mut node, key, 1 << 30).unwrap_err();
 /// assert!(error("a").is_elsewhere() || error("b").is_elsewhere());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), redis::RedisError>(())
 /// ```
 #[derive(Debug)]
 pub struct TransferError(Report);

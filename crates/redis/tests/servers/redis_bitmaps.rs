@@ -551,6 +551,7 @@ fn copies_answer_as_the_server() {
             assert!(!refreshed.vanished);
             let anew = filter.fetch_local(connection, 4 << 20).unwrap();
             assert_eq!(copy.statistics(), anew.statistics());
+            assert_eq!(copy.statistics(), filter.statistics(connection).unwrap());
             let asked = keys(0..1600);
             let on_server = lookups(&filter, connection, &asked);
             assert!(!on_server[..count as usize].contains(&false));

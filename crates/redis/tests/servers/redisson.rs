@@ -173,7 +173,9 @@ fn filters_that_redisson_made_are_found_and_filled() {
     assert!(expected[..300].iter().all(|found| *found));
     // Redisson's `count`.
     let count = (-4792.0 / 7.0 * (1.0 - bits.len() as f64 / 4792.0).ln()).round() as usize;
-    assert_eq!(ours.statistics(connection).unwrap().len, count);
+    let (now, fill) = (ours.statistics(connection).unwrap(), bits.len() as f64 / 4792.0);
+    assert_eq!((now.len, now.fill_ratio), (count, fill));
+    assert!((now.false_positive_rate - fill.powi(7)).abs() < 1e-12, "{now:?}");
     assert!((290..=310).contains(&count), "{count}");
 
     // The other way: what we insert, Redisson finds, and answers of inserts agree.

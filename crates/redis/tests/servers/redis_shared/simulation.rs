@@ -770,9 +770,10 @@ impl<'a> World<'a> {
 
     /// A server that is full, or takes no writes.
     fn full(&self, is_replica: bool, during: impl FnOnce()) {
-        let (begin, end) = match is_replica {
-            false => ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
-            true => ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
+        let (begin, end) = if is_replica {
+            ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE")
+        } else {
+            ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")
         };
         let command = |words: &str| self.redis.ask::<()>(&words.split(' ').collect::<Vec<_>>());
         self.tell(begin.into());
@@ -782,7 +783,7 @@ impl<'a> World<'a> {
         command(end);
     }
 
-    /// The server has something else at the first key that ends so, until it is emptied.
+    /// The server has something else at one of its keys, until it is emptied.
     fn has_something_else(&self) {
         let keys = self.server_keys();
         let Some(key) = keys.get(self.dice.below(keys.len().max(1) as u64) as usize) else {
