@@ -10,7 +10,7 @@ use lanebloom::codec::{self, Kind, SnapshotHeader};
 use lanebloom::internal::traits::{Engine, Insert, Remove};
 use lanebloom::{
     Absent, AnyFilter, Bitmap, BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, Hashed,
-    Membership, Murmur3, ScalableBloom, SipHash13, SnapshotError, StaticFilter, StaticView, TombstoneBloom,
+    KeyHasher, Membership, Murmur3, ScalableBloom, SipHash13, SnapshotError, StaticFilter, StaticView, TombstoneBloom,
     WindowedBloom, bloom, windowed,
 };
 use libfuzzer_sys::fuzz_target;
