@@ -3,7 +3,7 @@
 
 use crate::restarted;
 use lanebloom::tombstone::{Builder, TombstoneBloom};
-use lanebloom::Membership;
+use lanebloom::{Hashed, Membership};
 use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, found, number, together};
 use proptest::prelude::*;
 use std::collections::HashSet;
