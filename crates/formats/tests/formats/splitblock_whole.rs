@@ -179,6 +179,11 @@ fn a_fold_as_parquets_is_by_a_power_of_two_and_by_the_mean_fill() {
 /// each bit of each word.
 #[test]
 fn each_word_and_each_bit_of_a_block_decides() {
+    // The rate is the product of the words' shares of set bits.
+    let words = [1_u32, 3, 7, 0xf, 0xff, 0xffff, 0x00ff_ffff, u32::MAX];
+    let block = SplitBlockBloom::from_bitset(&words.map(u32::to_le_bytes).concat()).unwrap();
+    let rate: f64 = words.iter().map(|word| f64::from(word.count_ones()) / 32.0).product();
+    assert_eq!(block.statistics().false_positive_rate, rate);
     for block in 0..3 {
         for bit in 0..256 {
             let mut bytes = [0xff; 96];
