@@ -7,8 +7,8 @@
 
 mod summed;
 
-use lanebloom::{ConcurrentBloom, codec};
 use lanebloom::bank::{BankView, FilterBank, columns};
+use lanebloom::{ConcurrentBloom, codec};
 use libfuzzer_sys::fuzz_target;
 use summed::{LIMIT, agree, summed};
 
