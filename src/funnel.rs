@@ -503,24 +503,41 @@ impl<T: Hash + ?Sized> Funnel for ByHash<T> {
 /// does; the defaults of `Hasher` would use the machine's byte order and width.
 struct SinkHasher<'a, S: ?Sized>(&'a mut S);
 
-macro_rules! write_integers {
-    ($($write:ident($t:ty))*) => {$(
-        #[inline]
-        fn $write(&mut self, i: $t) {
-            i.funnel(self.0);
-        }
-    )*};
-}
-
 impl<S: Sink + ?Sized> Hasher for SinkHasher<'_, S> {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         self.0.put(bytes);
     }
 
-    write_integers! {
-        write_u8(u8) write_u16(u16) write_u32(u32) write_u64(u64) write_u128(u128) write_usize(usize)
-        write_i8(i8) write_i16(i16) write_i32(i32) write_i64(i64) write_i128(i128) write_isize(isize)
+    // (`Hasher` writes an `i16` by `write_u16`, and so on. An `isize` of 32 bits has a sign.)
+    #[inline]
+    fn write_u16(&mut self, i: u16) {
+        i.funnel(self.0);
+    }
+
+    #[inline]
+    fn write_u32(&mut self, i: u32) {
+        i.funnel(self.0);
+    }
+
+    #[inline]
+    fn write_u64(&mut self, i: u64) {
+        i.funnel(self.0);
+    }
+
+    #[inline]
+    fn write_u128(&mut self, i: u128) {
+        i.funnel(self.0);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, i: usize) {
+        i.funnel(self.0);
+    }
+
+    #[inline]
+    fn write_isize(&mut self, i: isize) {
+        i.funnel(self.0);
     }
 
     /// 0, since the sink has the bytes and nothing was computed here.
