@@ -101,8 +101,9 @@ pub(crate) fn tell_unchanged(answer: &mut Answer<'_>, hashes: Range<usize>) {
 #[inline(always)]
 pub(crate) fn for_each_bitmap(source: &impl Source, mut each: impl FnMut(usize, &[u64], &mut [u64])) {
     let mut space = Scratch::<{ CHUNK / 64 }>::default();
-    source.for_each_chunk(CHUNK, |start, hashes| {
+    let Ok(()) = source.try_for_each_chunk::<Infallible>(CHUNK, |start, hashes| {
         each(start, hashes, space.first(hashes.len().div_ceil(64)));
+        Ok(())
     });
 }
 
