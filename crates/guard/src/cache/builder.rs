@@ -4,8 +4,8 @@ use crate::cache::ages::{Ages, Times};
 use crate::cache::entries::{BoxExpiry, Cached, Key, Listener, Moka, OfValue, Value, Weigher, bytes_of};
 use crate::cache::error::CacheBuildError;
 use crate::cache::flights::Flights;
+use crate::cache::history::{FilterFactory, History, MakeFilter};
 use crate::cache::limits::{Limits, LoadPlaces};
-use crate::cache::schedule::History;
 use crate::cache::stats::CacheCounts;
 use crate::cache::warning::Warning;
 use crate::cache::{Cache, Inner, NO_FEED, future, sync};
@@ -29,14 +29,6 @@ const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
 
 /// The memory that moka takes for a remembered miss beside the key, in bytes, as measured.
 const MISS: usize = 200;
-
-/// Makes filters: the first one, and one for each rebuild.
-pub(super) struct FilterFactory<F> {
-    pub(super) expected_keys: usize,
-    pub(super) make: MakeFilter<F>,
-}
-
-pub(super) type MakeFilter<F> = Box<dyn Fn(usize) -> Result<F, BoxError> + Send + Sync>;
 
 /// All options except those of the filter. `K` is the keys' owned form.
 struct Options<K, V> {

@@ -2,14 +2,13 @@
 
 use crate::cache::Cache;
 use crate::cache::entries::{Key, Value};
-use crate::cache::schedule::{READ_AT_ONCE, Rebuilt};
+use crate::cache::history::Rebuilt;
 use crate::cache::stats::CacheStats;
 use crate::filter::GuardFilter;
 use lanebloom::Statistics;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// The state of a cache in numbers, from [`Cache::report`]. [`CacheStats`] has the counts.
@@ -46,33 +45,6 @@ pub struct CacheReport {
     pub lag: Option<Duration>,
     /// The last rebuild, and the time since its commit.
     pub last_rebuild: Option<(Rebuilt, Duration)>,
-}
-
-/// The statistics of a filter, for callers that must not wait.
-#[derive(Default)]
-pub(super) struct Measurement {
-    thread: Option<JoinHandle<Statistics>>,
-    last: Option<Statistics>,
-}
-
-impl Measurement {
-    /// The statistics of `filter`. For a large filter, they come from a thread that an earlier call
-    /// started; `None` before the first thread has ended.
-    pub(super) fn of<F: GuardFilter>(&mut self, filter: &Arc<F>) -> Option<Statistics> {
-        if filter.memory_bytes() <= READ_AT_ONCE {
-            return Some(filter.statistics());
-        }
-        if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
-            // A panic of the filter leaves the last result.
-            if let Some(Ok(statistics)) = self.thread.take().map(JoinHandle::join) {
-                self.last = Some(statistics);
-            }
-            let filter = Arc::clone(filter);
-            // If the thread does not start, the next call tries again.
-            self.thread = thread::Builder::new().spawn(move || filter.statistics()).ok();
-        }
-        self.last
-    }
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {

@@ -1,7 +1,8 @@
-//! A rebuild from all keys of the store, the record of rebuilds, and the pauses between them.
+//! A rebuild from all keys of the store, and the pauses between rebuilds.
 
 use crate::cache::Cache;
 use crate::cache::entries::{Key, Value};
+use crate::cache::history::{History, READ_AT_ONCE, Rebuilt};
 use crate::cache::keys::{Keys, read_keys};
 use crate::error::{BoxError, RebuildError, RebuildErrorKind, error_of_panic};
 use crate::filter::GuardFilter;
@@ -11,60 +12,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::{Instrument, info, info_span, warn};
-
-/// The result of a rebuild.
-///
-/// ```
-/// # use lanebloom_guard::sync::GuardedCache;
-/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-/// let builder = GuardedCache::<u64, u64>::builder().expected_keys(100);
-/// let cache = builder.build_blocking(read)?;
-/// let rebuilt = cache.rebuild_now(|keys| Ok(keys.insert_all(0..1000)?))?;
-/// // Too many keys: it read them again, for a filter with a quarter more room.
-/// assert_eq!((rebuilt.keys, rebuilt.capacity), (1000, 1250));
-/// # Ok::<(), lanebloom_guard::BoxError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Rebuilt {
-    /// The number of keys of the source.
-    pub keys: usize,
-    /// Keys that the new filter was planned for.
-    pub capacity: usize,
-    /// The time from the beginning to the commit.
-    pub duration: Duration,
-}
-
-/// The rebuilds so far, and the data for the next one.
-#[derive(Clone, Copy)]
-pub(super) struct History {
-    pub(super) last: Option<(Instant, Rebuilt)>,
-    /// When the keys of the filter were read from the store, or else when the cache was made.
-    pub(super) read_at: Instant,
-    /// Keys that the filter was planned for.
-    pub(super) capacity: usize,
-    /// Keys in the store at the last rebuild, or by the restored file, and the number of changes
-    /// before.
-    pub(super) keys: Option<u64>,
-    pub(super) inserted: u64,
-    pub(super) removed: u64,
-    /// Whether a feed is followed that is not heard: no rebuild may close the guard.
-    pub(super) is_unheard: bool,
-}
-
-impl History {
-    pub(super) fn new(capacity: usize) -> Self {
-        Self {
-            last: None,
-            read_at: Instant::now(),
-            capacity,
-            keys: None,
-            inserted: 0,
-            removed: 0,
-            is_unheard: false,
-        }
-    }
-}
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     pub(super) fn history(&self) -> MutexGuard<'_, History> {
@@ -239,9 +186,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         (Schedule { interval, due, failed }, wait)
     }
 }
-
-/// A filter of at most this memory, in bytes, is read at once. This takes a millisecond.
-pub(super) const READ_AT_ONCE: usize = 8 << 20;
 
 /// Works on a filter: in a thread, if it is large.
 pub(super) async fn aside<F: GuardFilter, T: Send + 'static>(filter: Arc<F>, work: fn(&F) -> T) -> T {
