@@ -23,23 +23,21 @@ use alloc::vec;
 use core::iter;
 use core::ops::Range;
 
-/// Snapshots with any hasher. [`Filter`](crate::Filter::from_bytes_with) documents each method.
+/// Snapshots. [`codec::from_bytes`](crate::codec::from_bytes()) and
+/// [`codec::read_from`](crate::codec::read_from) read those of any hasher.
 ///
 /// ```
 /// use lanebloom::bank::FilterBank;
-/// use lanebloom::{ConcurrentBloom, SipHash13};
+/// use lanebloom::{ConcurrentBloom, SipHash13, codec};
 ///
 /// let builder = ConcurrentBloom::builder().expected_keys(1000);
 /// let bank = FilterBank::new(64, &builder.hasher(SipHash13::random()))?;
 /// bank.insert(7, "a")?;
 /// let (bytes, hasher) = (bank.snapshot().to_vec(), *bank.hasher());
-/// assert!(FilterBank::from_bytes_with(&bytes, hasher)?.0 == bank);
-/// assert!(FilterBank::read_from_with(&bytes[..], 1 << 20, hasher)? == bank);
-/// let other = SipHash13::random();
-/// let refused = FilterBank::from_bytes_with(&bytes, other).unwrap_err();
-/// assert!(refused.is_incompatible());
-/// let refused = FilterBank::read_from_with(&bytes[..], 1 << 20, other);
-/// assert!(refused.unwrap_err().is_incompatible());
+/// let read = |hasher| codec::from_bytes::<FilterBank<_>>(&bytes, hasher);
+/// assert!(read(hasher)?.0 == bank);
+/// assert!(read(SipHash13::random()).unwrap_err().is_incompatible());
+/// assert!(codec::read_from::<FilterBank<_>>(&bytes[..], 1 << 20, hasher)? == bank);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl<S: FilterHasher> FilterBank<S> {

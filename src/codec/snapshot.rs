@@ -179,7 +179,7 @@ impl<F: Stored<Size = FixedSize>> Snapshot<'_, F> {
 /// The filter with which `bytes` begin, and the bytes after it, for any hasher.
 ///
 /// The filter is a [`Filter`](crate::Filter), [`StaticFilter`](crate::StaticFilter) or
-/// [`FilterBank`](crate::FilterBank) of any hasher: `hasher` must be the one that filled the
+/// [`FilterBank`](crate::bank::FilterBank) of any hasher: `hasher` must be the one that filled the
 /// original.
 ///
 /// # Errors

@@ -143,23 +143,20 @@ pub type StaticFilter<S = Murmur3> = Frozen<Static, S>;
 /// The engine of [`StaticFilter`]: fingerprints in cells.
 pub type Static = Fuse<OwnCells>;
 
-/// Snapshots with any hasher. [`Filter`](crate::Filter::from_bytes_with) documents each method.
+/// Snapshots. [`codec::from_bytes`](crate::codec::from_bytes()) and
+/// [`codec::read_from`](crate::codec::read_from) read those of any hasher.
 ///
 /// ```
-/// use lanebloom::{SipHash13, StaticFilter};
+/// use lanebloom::{SipHash13, StaticFilter, codec};
 ///
 /// let builder = StaticFilter::builder().hasher(SipHash13::random());
 /// let filter = builder.build_from_keys(["a"])?;
 /// let (bytes, hasher) = (filter.snapshot().to_vec(), *filter.hasher());
-/// let (same, _) = StaticFilter::from_bytes_with(&bytes, hasher)?;
+/// let read = |hasher| codec::from_bytes::<StaticFilter<_>>(&bytes, hasher);
+/// assert!(read(hasher)?.0.contains("a"));
+/// assert!(read(SipHash13::random()).unwrap_err().is_incompatible());
+/// let same: StaticFilter<_> = codec::read_from(&bytes[..], 1 << 20, hasher)?;
 /// assert!(same.contains("a"));
-/// let same = StaticFilter::read_from_with(&bytes[..], 1 << 20, hasher)?;
-/// assert!(same.contains("a"));
-/// let other = SipHash13::random();
-/// let refused = StaticFilter::from_bytes_with(&bytes, other).unwrap_err();
-/// assert!(refused.is_incompatible());
-/// let refused = StaticFilter::read_from_with(&bytes[..], 1 << 20, other);
-/// assert!(refused.unwrap_err().is_incompatible());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl<S: FilterHasher> StaticFilter<S> {
