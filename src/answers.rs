@@ -17,8 +17,8 @@ use alloc::vec::Vec;
 /// | `()` | is dropped |
 ///
 /// A batch panics, and does nothing, if a slice or a bitmap has room for more or fewer answers.
-/// A slice is borrowed anew, as always, to be read afterwards: `&mut *found` of a
-/// `found: &mut [bool]`. Only this crate implements it.
+/// To read a `found: &mut [bool]` afterwards, pass `&mut *found`. Only this crate implements the
+/// trait.
 ///
 /// ```
 /// use lanebloom::{Absent, Bitmap, ConcurrentBloom};

@@ -12,9 +12,9 @@
 //!
 //! # Algorithm
 //!
-//! A `ConcurrentBloom` keeps the bits of a key in one block of 512 bits. A bank has the same block
-//! of all its filters side by side, as 512 rows: row `b` holds bit `b` of every filter. With 1,024
-//! columns a row is 128 bytes, and all rows of a block are 64 KiB.
+//! A `ConcurrentBloom` keeps the bits of a key in one block of 512 bits, or in two. A bank has the
+//! same block of all its filters side by side, as 512 rows: row `b` holds bit `b` of every filter.
+//! With 1,024 columns a row is 128 bytes, and all rows of a block are 64 KiB.
 //!
 //! ```text
 //! block = the key's block, as in a ConcurrentBloom
@@ -36,8 +36,8 @@
 //! |--:|--:|--:|--:|--:|--:|
 //! | 64 | 0.64 | 0.064 | 0.0064 | 0.00064 | 15.3 |
 //! | 256 | 2.6 | 0.26 | 0.026 | 0.0026 | 20.1 |
-//! | 1,024 | 10 | 1.0 | 0.10 | 0.010 | 20.5 |
-//! | 8,192 | 82 | 8.2 | 0.82 | 0.082 | 26.0 |
+//! | 1,024 | 10 | 1.0 | 0.10 | 0.010 | 23.6 |
+//! | 8,192 | 82 | 8.2 | 0.82 | 0.082 | 33.7; 26.1 with [two lines per key](crate::bloom::Builder::lines_per_key) |
 //!
 //! # More filters than columns
 //!

@@ -4,8 +4,9 @@
 //! [`claim_free`](ConcurrentBitmap::claim_free) claims the first free one.
 //!
 //! [`ConcurrentBitmap`] is the set. [`BitmapView`] reads a snapshot's bytes in place. Both are a
-//! [`Bitmap`], which has the methods that read. A bitmap hashes nothing, has no false positives,
-//! and removes what it holds, so it is not a [`Filter`](crate::Filter).
+//! [`Bitmap`] of this module, which has the methods that read. (A batch's place for answers,
+//! [`lanebloom::Bitmap`](crate::Bitmap), is another.) A bitmap hashes nothing, has no false
+//! positives, and removes what it holds, so it is not a [`Filter`](crate::Filter).
 //!
 //! # When not to use it
 //!

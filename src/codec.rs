@@ -13,9 +13,9 @@
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 if the format is text; `Limited` for other hashers and limits |
 //!
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters
-//! that can delete have the first four rows, but no view, and the last.
-//! [`ConcurrentBitmap`](crate::bitmap::ConcurrentBitmap) has these rows and a
-//! [view](crate::bitmap::BitmapView).
+//! that can delete have all rows but the view and the delta. A
+//! [`ConcurrentBitmap`](crate::bitmap::ConcurrentBitmap) has a [view](crate::bitmap::BitmapView),
+//! no delta, and no place in an `AnyFilter`.
 //!
 //! Other threads may use the filter meanwhile: a snapshot holds at least every key that was
 //! inserted before and is not removed meanwhile.
@@ -28,8 +28,9 @@
 //! [`SipHash13`](crate::SipHash13) nor the state of a `BuildHasher`. The reader supplies such a
 //! hasher, to this module's [`from_bytes`], [`read_from`], [`view`] and `map`. A snapshot holds a
 //! fingerprint of its hasher: the hash of a fixed key. Reading refuses a hasher with another
-//! fingerprint. Keep [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. If the key
-//! of a hasher cannot be obtained, as for std's `RandomState`, only this process can read the
+//! fingerprint. Keep [`SipHash13::key`](crate::SipHash13::key), of which
+//! [`with_key`](crate::SipHash13::with_key) makes the hasher again, where you keep secrets. If the
+//! key of a hasher cannot be obtained, as for std's `RandomState`, only this process can read the
 //! snapshot.
 //!
 //! # Hostile bytes

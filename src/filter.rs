@@ -39,8 +39,8 @@ use crate::kernel::Isa;
 /// room, or both in one `Result`.
 ///
 /// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`](crate::Funnel) type.
-/// All methods but [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page
-/// says what threads may rely on.
+/// All methods but [`clear`](Self::clear) and `exclusive` take `&self`: share a filter as `Arc`.
+/// Each type's page says what threads may rely on.
 ///
 /// # Any filter
 ///

@@ -13,7 +13,7 @@
 //! - Only one thread uses the filter, and memory is scarce: one line per key costs 13% more memory
 //!   than a textbook Bloom filter at a rate of 1%, 16% at 0.1% and 23% at 1e-4. Two [lines per
 //!   key](bloom::Builder::lines_per_key), the default from 1e-5 down, cost 11% at 1e-5 and 16% at
-//!   1e-6. A filter without atomics also inserts new keys 3 to 10 times as fast (512 KiB,
+//!   1e-6. A filter without atomics also inserts new keys 3 to 13 times as fast (512 KiB,
 //!   [Boost.Bloom and sbbf-rs-safe](docs::cost#losses)).
 //! - Strangers choose the keys, and the filter has the default hasher: they can make collisions
 //!   under any seed of Murmur3. Use [`SipHash13`]; the module [`hash`] compares the hashers. The
@@ -113,7 +113,7 @@
 //! 4. **Lock-freedom.** Inserts and lookups never block, whatever other threads do, and write no
 //!    shared counter. They retry only if another thread has set a bit of the same word: at most 64
 //!    times in the word's life. They never allocate, except for [dense batches](docs::cost), which
-//!    also work if the allocation fails.
+//!    also work if the allocation fails, and for batches of inserts with [`Absent`].
 //! 5. **The whole filter beside inserts.** [`union_from`](Filter::union_from), `clone`, comparison,
 //!    [snapshots and deltas](codec) and the statistics read or write a live filter safely. Union,
 //!    clone, snapshot and delta hold at least every insert that happened before them, and pass its
@@ -172,10 +172,11 @@
 //! | strings of 24 bytes, Murmur3 | 7.2 to 7.8 | 7.7 to 7.8 | 4.4 | 6.3 |
 //! | strings of 24 bytes, [`FastHash`] | 3.1 to 3.6 | 3.4 to 3.8 | 2.9 | 3.3 |
 //!
-//! Batches of at most 16 pre-hashed keys take as long as single calls. Batches of 1024 are faster
-//! by these factors (Zen 5): in L1 and L2 1.2 to 1.9, for `u64` hashed by Murmur3 1.5 to 3.2; at 64
-//! MiB 4.3 to 5.2. [`docs::cost`] has more tables and the cases in which other libraries are
-//! faster, [`docs::choices`] the measurements behind the crate's choices.
+//! Batches of at most 16 pre-hashed keys take about as long as single calls, at 8 MiB a quarter
+//! more. Batches of 1024 are faster by these factors (Zen 5): in L1 and L2 1.2 to 1.9, for `u64`
+//! hashed by Murmur3 1.5 to 3.2; at 64 MiB 4.3 to 5.2. [`docs::cost`] has more tables and the cases
+//! in which other libraries are faster, [`docs::choices`] the measurements behind the crate's
+//! choices.
 //!
 //! ## Inserting in bulk
 //!

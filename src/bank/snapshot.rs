@@ -37,7 +37,8 @@ use core::ops::Range;
 /// let read = |hasher| codec::from_bytes::<FilterBank<_>>(&bytes, hasher);
 /// assert!(read(hasher)?.0 == bank);
 /// assert!(read(SipHash13::random()).unwrap_err().is_incompatible());
-/// assert!(codec::read_from::<FilterBank<_>>(&bytes[..], 1 << 20, hasher)? == bank);
+/// let same: FilterBank<_> = codec::read_from(&bytes[..], 1 << 20, hasher)?;
+/// assert!(same == bank);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl<S: FilterHasher> FilterBank<S> {

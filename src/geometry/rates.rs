@@ -1,5 +1,6 @@
 //! The models of false-positive rates: the chance that a filter finds a key that it does not have.
-//! All formulas are in this folder; filters, builders and statistics call them.
+//! All formulas are here or in the file that the table names; filters, builders and statistics call
+//! them.
 //!
 //! | filter | a lookup finds an absent key if | formula |
 //! |---|---|---|

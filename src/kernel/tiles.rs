@@ -12,7 +12,7 @@ use core::ptr;
 
 /// The words of a tile, written before they are read. (Clearing would take longer than a few
 /// lookups.)
-type Ring<P> = [MaybeUninit<P>; TILE];
+type TilePlaces<P> = [MaybeUninit<P>; TILE];
 
 /// The loop.
 impl AccessPlan {
@@ -39,14 +39,16 @@ impl AccessPlan {
     ) {
         let Self { ahead, hint, .. } = self;
         let (tile, len) = (self.tile(), keys.len());
-        let mut rings: [Ring<P>; MOST_AHEAD + 1] = [const { [const { MaybeUninit::uninit() }; TILE] }; MOST_AHEAD + 1];
-        let next = |ring: usize| if ring == ahead { 0 } else { ring + 1 };
-        // The keys that have places, and those that the work is done for; each with its ring.
+        let mut ring: [TilePlaces<P>; MOST_AHEAD + 1] =
+            [const { [const { MaybeUninit::uninit() }; TILE] }; MOST_AHEAD + 1];
+        let next = |tile: usize| if tile == ahead { 0 } else { tile + 1 };
+        // The keys that have places, and those that the work is done for; each with its tile of
+        // the ring.
         let (mut placed, mut worked) = ((0, 0), (0, 0));
         while worked.0 < len {
             while placed.0 < len && placed.0 <= worked.0 + ahead * tile {
                 let end = len.min(placed.0 + tile);
-                for ((slot, key), i) in rings[placed.1].iter_mut().zip(&keys[placed.0..end]).zip(placed.0..) {
+                for ((slot, key), i) in ring[placed.1].iter_mut().zip(&keys[placed.0..end]).zip(placed.0..) {
                     let place = slot.write(place(target, i, key));
                     // The hint is a constant of each call, so that no line asks which one it is.
                     match hint {
@@ -59,8 +61,8 @@ impl AccessPlan {
                 placed = (end, next(placed.1));
             }
             let (start, end) = (worked.0, len.min(worked.0 + tile));
-            let places = &mut rings[worked.1][..end - start];
-            // SAFETY: written before, and `ahead` other rings since then.
+            let places = &mut ring[worked.1][..end - start];
+            // SAFETY: written before, and `ahead` other tiles since then.
             // `MaybeUninit` has the layout of what is in it.
             let places = unsafe { &mut *(ptr::from_mut(places) as *mut [P]) };
             if !work(target, start, places) {

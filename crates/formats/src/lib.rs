@@ -48,9 +48,8 @@
 //!
 //! A [`SplitBlockBank`] asks the filters of many Parquet files with one key at once.
 //!
-//! The module of each filter says which types of keys are which of its system's, and how a service
-//! moves over: [`guava`], [`spark`], [`splitblock`], [`redisbloom`],
-//! [`rediscuckoo`].
+//! The module of each filter lists which Rust type stands for which of the system's types, and how
+//! a service moves over: [`guava`], [`spark`], [`splitblock`], [`redisbloom`], [`rediscuckoo`].
 //!
 //! # Hostile bytes
 //!

@@ -210,11 +210,11 @@
 //!
 //! ## A shared filter
 //!
-//! Call [`mark_ready`](Cache::mark_ready) at once, and then `fill_once` of the cache
+//! A shared filter is open by itself until it is filled. So call [`mark_ready`](Cache::mark_ready)
+//! at once, which claims nothing here, and then `fill_once` of the cache
 //! (`future::GuardedCache::fill_once`): one process reads the store, and the others wait. Repeat it
 //! about once a second: it returns at once while the filter is filled, and fills it again after the
-//! server has lost keys. The cache is open until it is filled. (A `SharedSet` is open by itself;
-//! connect a `SharedBloom` with `open_until_filled`.)
+//! server has lost keys. (Connect a `SharedBloom` with `open_until_filled`.)
 //!
 //! A `SharedSet` is rebuilt by its own `rebuild`, which all processes follow, and by `fill_once`
 //! again. It removes the keys that the store has removed, and makes the set larger, so the cache's

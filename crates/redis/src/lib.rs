@@ -89,7 +89,7 @@
 //! | `scrapy` | texts | a parameter | weighed sums of the characters |
 //! | `redisson` | [as the codec has them](RedisBitmap::redisson): `str`, decimal texts, `[u8]` | by Guava's formula | sums of the halves of HighwayHash-128 |
 //!
-//! Calls. Each takes one round trip for every 1024 bits:
+//! Calls. Each takes one round trip for every 1024 bits, by:
 //!
 //! | layout | lookup | insert | two clients insert a key at once | not for |
 //! |---|---|---|---|---|

@@ -48,8 +48,8 @@ use core::convert::Infallible;
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] says what all filters share, and
 /// the chapter [Consistency](crate#consistency) what threads may rely on. A hash that you have is a
 /// key too: [`Hashed`](crate::Hashed). A batch puts its answers [where you point](crate::Answers).
-/// Dense batches are inserted [in bulk](crate#inserting-in-bulk), which allocates memory: those of
-/// at least 1024 keys, and of 6 per line of the filter. [The module](self) has functions for
+/// A *dense* batch, of at least 1024 keys and 6 per line of the filter, is inserted [in
+/// bulk](crate#inserting-in-bulk), which allocates memory. [The module](self) has functions for
 /// replicas ([`apply_deltas`]) and for loops over single calls ([`inlined`](inlined())).
 ///
 /// ```
