@@ -63,8 +63,8 @@ use std::sync::atomic::Ordering;
 /// Fill the guard with every valid key, put it before the store, and [`insert`](Self::insert) every
 /// key that is added later. A key that was inserted is never turned away. A made-up key is turned
 /// away, except at the filter's false-positive rate. Removed keys stay admitted until the next
-/// [rebuild](Self::rebuild_with_capacity). A rebuild runs while the guard serves, and can also
-/// enlarge the filter.
+/// rebuild, [`rebuild_with_capacity(keys, rate)`](Self::rebuild_with_capacity). It runs while the
+/// guard serves, and can also enlarge the filter.
 ///
 /// # Key type
 ///
