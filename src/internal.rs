@@ -8,8 +8,7 @@ pub use crate::answers::{Place, answered_into};
 /// For `lanebloom-formats`: what banks and batches of all filters share.
 pub use crate::bank::rows::KeyRows;
 pub use crate::chunks::{assert_bitmap_length, try_gathered};
-/// For `lanebloom-formats`: what its types that deref to a [`Filter`] need, and what the sets need
-/// of the engine.
+/// For `lanebloom-formats`: its filters of blocks as sets.
 pub use crate::filter::methods::{
     inserts::into_ok,
     sets::{Sets, fold_for_rate},

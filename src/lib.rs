@@ -206,9 +206,6 @@
 )]
 
 extern crate alloc;
-// For links in the documentation that macros write, also for other crates.
-#[cfg(doc)]
-extern crate self as lanebloom;
 #[cfg(feature = "std")]
 extern crate std;
 
