@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn few_keys_are_exact_and_more_get_a_filter_of_their_size() {
         let plan = plan(None);
-        for (keys, bytes) in [(0, 8), (1, 16), (FEW, 8 + 8 * FEW), (5000, 7000), (200_000, 270_000)] {
+        for (keys, bytes) in [(0, 8), (1, 16), (FEW, 8 + 8 * FEW), (5000, 7000), (200_000, 272_000)] {
             let value = set(0..keys as i64, &plan).finish(&plan).unwrap().unwrap();
             assert!(
                 value.len() <= bytes && value.len() * 10 >= keys * 8,
