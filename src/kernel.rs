@@ -25,11 +25,11 @@
 //! words (`Inlined`), or called by a pointer. Lowest first:
 //!
 //! - `plain.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
-//! - `plan.rs` says what a batch takes, and what is fastest on which CPU.
+//! - `plan.rs` says how a batch is processed, and which way is the fastest on each CPU.
 //! - `hash_lanes.rs` hashes several keys at once, for the vectors of any instruction set.
 //! - `pipeline.rs` has the loop of a batch for vectors, `tiles.rs` the one for all else.
 //! - A file for each instruction set. They are twins: the same names, the same signatures.
-//!   `loads.rs` loads the shared words into vectors of x86-64, and says why that is no data race.
+//!   `loads.rs` loads the shared words into vectors of x86-64, and argues why no load races.
 //! - `isa.rs` finds the instruction sets of this CPU. `tables.rs` has their functions.
 //!
 //! | | single calls | batches of hashes | hashes of many keys |

@@ -72,7 +72,7 @@ pub trait Key<S> {
     }
 }
 
-// The compiler says that `K` is no key, not what `S` lacks to hash it.
+// A message names `K`, which is not a key, and not what `S` lacks to hash it.
 #[diagnostic::do_not_recommend]
 impl<K: Funnel + ?Sized, S: KeyHasher> Key<S> for K {
     const IS_HASH: bool = false;

@@ -41,10 +41,10 @@ impl Peer for Growing {
     }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
         Some(if self.batch {
-            let batch = |keys: &[u64]| self.filter.insert_batch(keys).expect("there is no limit");
+            let batch = |keys: &[u64]| self.filter.insert_batch(keys).expect("the filter has no limit");
             keys.chunks(BATCH).map(batch).sum()
         } else {
-            count(keys, |key| self.filter.insert(&key).expect("there is no limit"))
+            count(keys, |key| self.filter.insert(&key).expect("the filter has no limit"))
         })
     }
     fn contains(&self, keys: &[u64]) -> usize {
@@ -123,7 +123,9 @@ fn memory(args: &Args, planned: usize) -> String {
             // Steps of a thousandth, that no moment is missed.
             let step = (keys / 1000).max(1).min(n - keys);
             let all: Vec<u64> = (keys..keys + step).map(|i| number(i as u64)).collect();
-            filter.insert_batch(Hashed::slice(&all)).expect("there is no limit");
+            filter
+                .insert_batch(Hashed::slice(&all))
+                .expect("the filter has no limit");
             keys += step;
             if keys < planned {
                 continue;

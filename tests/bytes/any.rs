@@ -254,9 +254,9 @@ fn what_takes_keys_says_why_it_cannot() {
     assert_eq!(prehashed.statistics().len, 0);
 }
 
-/// Banks, bitmaps and deltas are no filters: the error names what reads them.
+/// The error for a bank, a bitmap or a delta names what reads it.
 #[test]
-fn what_is_no_filter_is_refused_by_name() {
+fn other_snapshots_are_refused_by_name() {
     let filter = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
     let old = filter.clone();
     filter.insert("a");

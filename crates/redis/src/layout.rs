@@ -176,7 +176,7 @@ impl BitmapLayout {
         (keys + 0.5).floor() as u64
     }
 
-    /// The statistics of bitmaps in which so many bits are set.
+    /// The statistics of a filter, from the number of bits that are set in each of its bitmaps.
     pub(crate) fn statistics(&self, of_each: impl IntoIterator<Item = u64>) -> Statistics {
         let (mut fill, mut bitmaps, mut len, mut absent) = (0.0, 0.0, 0_u64, 1.0);
         for ones in of_each {

@@ -171,10 +171,10 @@ impl Table {
         table
     }
 
-    /// Objects with values in any notation, and lines that are no JSON.
+    /// Objects with values in any notation, and lines that are not JSON.
     fn json(random: &mut Random, count: usize) -> Self {
         const VALUES: &str = r#"0|0.0|1|1.0|1e0|-1|123456789012345678901|123456789012345678902|false|[]|{}|[null]|"null"|"0"|","|"\""|""|" "|"\t"|"a"|"A"|"{}"|[1,2]|[2,1]|{"$serde_json::private::Number":"1"}"#;
-        // The same as other values; and null and halves of a pair, which are no key.
+        // Values above in another notation; null and halves of a pair cannot be keys.
         const OTHERS: [(&str, &str); 9] = [
             ("1E+0", "1e0"),
             ("[ null ]", "[null]"),

@@ -7,7 +7,7 @@ use lanebloom_formats::{RedisBloom, RedisCuckoo};
 type Replies = Vec<(i64, Vec<u8>)>;
 
 /// The result of a dump with a good header, of layers of these lengths: the bytes so far, and why
-/// it is no filter.
+/// they are refused.
 fn expected(unit: usize, layers: &[usize], replies: &Replies) -> Result<(), String> {
     let total: usize = layers.iter().sum();
     // The cursor before, 0 before the header.

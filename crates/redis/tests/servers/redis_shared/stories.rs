@@ -108,7 +108,7 @@ const STORIES: &[Story] = &[
         0 passes; 0 is closed; 0 writes again 100; 0 passes; 1 passes; 1 is open; 0 passes; 0 is open"),
     story(Kind::Bloom, "no mark is made in an era that a source has not read", ONCE, "
         commit 100; 0 passes; 1 passes; backup; 1 writes; 1 passes; 0 wants; 0 passes; 0 reads all; lose 0; 0 passes; 0 is open; 1 passes; 1 is open; 0 fills; 0 is closed"),
-    story(Kind::Bloom, "what is no shared filter is an error", &[
+    story(Kind::Bloom, "a value that a shared filter cannot have is an error", &[
         "HSET {ids}:meta description words; 2 says {ids}:meta was not written by a shared filter: it describes no shared filter",
         "HSET {ids}:meta head x; 2 says {ids}:meta was not written by a shared filter: the head is not the id of a stream entry",
         "HSET {ids}:versions 99 1-1; 2 says {ids}:versions was not written by a shared filter: a chunk is none of the filter's",
@@ -167,7 +167,7 @@ const STORIES: &[Story] = &[
         0 lacks 18..27; 1 passes; 0 passes; 0 has 18..27"),
     story(Kind::Window, "a lost chunk of a generation is pushed again", &["2 passes; 0 passes", "0 writes; 0 passes; 0 passes; 2 passes"], "
         0 writes 20; 0 passes; 1 passes; delete 0:0; $; 1 passes; 2 passes; 2 has 0..20"),
-    story(Kind::Window, "what is no shared window is an error", &[
+    story(Kind::Window, "a value that a shared window cannot have is an error", &[
         "HSET {ids}:meta description words; 0 says {ids}:meta was not written by a shared filter: it describes no shared filter",
         "DEL {ids}:meta; redis LPUSH {ids}:meta x; 0 says WRONGTYPE",
         "HSET {ids}:1000000:meta head x; 0 says {ids}:1000000:meta was not written by a shared filter: the head is not the id of a stream entry",
