@@ -320,6 +320,11 @@ fn by_hash_takes_any_hash() {
     #[derive(Hash)]
     struct Foreign(u32, usize, i64);
     let expected = [&7u32.to_le_bytes()[..], &8u64.to_le_bytes(), &(-9i64).to_le_bytes()].concat();
+    // Every integer, as the machine that has another byte order and width must write it.
+    let unsigned = ByHash((1u8, 2u16, 3u32, 4u64, 5u128, 6usize));
+    let signed = ByHash((-1i8, -2i16, -3i32, -4i64, -5i128, -6isize));
+    assert_eq!(bytes(&unsigned), bytes(&unsigned.0));
+    assert_eq!(bytes(&signed), bytes(&signed.0));
     assert_eq!(bytes(&ByHash(Foreign(7, 8, -9))), expected);
     assert_eq!(bytes(&ByHash("ab")), b"ab\xff");
     let by_reference: &ByHash<Foreign> = &ByHash(Foreign(7, 8, -9));

@@ -365,3 +365,22 @@ fn threads_insert_push_and_look_up_at_once() {
         assert!(bank.contains(column, &key));
     }
 }
+
+/// The table of the module's page.
+#[test]
+fn banks_take_the_bits_of_their_page() {
+    let builder = |columns| ConcurrentBloom::builder().false_positive_rate(0.1 / columns as f64);
+    let bits = |bank: FilterBank, keys: usize| (8 * bank.memory_bytes()) as f64 / (keys * bank.columns()) as f64;
+    for (columns, keys, expected) in [
+        (64, 20_000, 15.3),
+        (256, 20_000, 20.1),
+        (1024, 5000, 23.6),
+        (8192, 500, 33.7),
+    ] {
+        let bits = bits(FilterBank::with_capacity(columns, keys, 0.1).unwrap(), keys);
+        assert!((bits / expected - 1.0).abs() < 0.02, "{columns} columns: {bits}");
+    }
+    let two_lines = builder(8192).expected_keys(500).lines_per_key(2);
+    let bits = bits(FilterBank::new(8192, &two_lines).unwrap(), 500);
+    assert!((bits / 26.1 - 1.0).abs() < 0.03, "{bits}");
+}
