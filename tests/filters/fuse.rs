@@ -19,7 +19,8 @@ fn all_found(filter: &StaticFilter<Prehashed>, hashes: &[u64]) {
     let mut found = vec![false; hashes.len()];
     filter.contains_batch(Hashed::slice(hashes), &mut found);
     assert!(found.iter().all(|&found| found));
-    assert!(hashes.iter().all(|&hash| filter.contains(&Hashed(hash))));
+    let some = hashes.iter().step_by(1 + hashes.len() / 100_000);
+    some.for_each(|&hash| assert!(filter.contains(&Hashed(hash))));
 }
 
 #[test]
