@@ -127,7 +127,7 @@ use crate::error::BuildError;
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::funnel::Funnel;
 use crate::geometry::layout::{LINE_BYTES, Layout};
-use crate::geometry::sizing::Cell;
+use crate::geometry::sizing::Unit;
 use crate::hash::{FilterHasher, KeyHasher, Murmur3};
 use crate::kernel::Isa;
 use crate::words::bits::{Bits, Load, acquire};
@@ -378,7 +378,7 @@ impl<R: Rows, S> Bank<R, S> {
     /// filter holds is found in this share of the columns.
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.finder.layout.rate_of(Cell::Bit, self.expected_keys)
+        self.finder.layout.rate_of(Unit::Bit, self.expected_keys)
     }
 
     /// The number of blocks of each filter.

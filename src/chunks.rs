@@ -2,7 +2,7 @@
 //! The filters, their engines and `sorted_insert.rs` call it. It knows no filter.
 
 use crate::kernel::Isa;
-use crate::kernel::plan::AccessPlan;
+use crate::kernel::plan::Prefetching;
 use crate::words::scratch::Scratch;
 use core::convert::Infallible;
 use core::ops::Range;
@@ -133,7 +133,7 @@ pub(crate) fn ones(bitmap: &[u64]) -> usize {
 #[inline(always)]
 pub(crate) fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(usize)) {
     for (at, found) in (0..len).step_by(64).zip(found) {
-        AccessPlan::each_one(!found & u64::MAX >> (64 - (len - at).min(64)), |i| each(at + i));
+        Prefetching::each_one(!found & u64::MAX >> (64 - (len - at).min(64)), |i| each(at + i));
     }
 }
 

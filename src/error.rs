@@ -333,7 +333,7 @@ impl Display for InsertError {
             ),
             InsertErrorKind::DLeftFull { expected_keys } => write!(
                 f,
-                "the filter, sized for {expected_keys} keys, is full: no free cell in the key's 4 buckets"
+                "the filter, sized for {expected_keys} keys, is full: no free slot in the key's 4 buckets"
             ),
             InsertErrorKind::Copies { limit } => {
                 write!(f, "the key is in the filter {limit} times, the limit for one key")

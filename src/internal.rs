@@ -21,7 +21,7 @@ pub use crate::hash::assert_same_length;
 /// For `lanebloom-formats`: a key of few bytes.
 pub use crate::hash::bytes::Short;
 /// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
-pub use crate::kernel::plan::{AccessPlan, Plan};
+pub use crate::kernel::plan::{Plan, Prefetching};
 /// For the tests and benches of this crate: the instruction sets of this machine, and its row in
 /// the table of tunings. For `lanebloom-formats`: `Isa` and its level, for hashes and kernels of
 /// its own, and loops that become vectors.

@@ -108,7 +108,7 @@ use self::inlined::Inlined;
 use self::plain::Inlined;
 use self::plain::{decrement, increment};
 pub(crate) use self::plan::Plan;
-use self::plan::{AccessPlan, Ladder, Tuning};
+use self::plan::{Ladder, Prefetching, Tuning};
 use self::single::{Contains, Probe};
 use self::tables::{BatchInserts, BatchLookups};
 use crate::geometry::layout::{LINE_BYTES, Layout};
@@ -133,7 +133,7 @@ pub(crate) struct Lookups<T> {
     probe: Probe<T>,
     /// The number of its row in the table of [`BatchLookups`].
     row: u8,
-    access: AccessPlan,
+    prefetching: Prefetching,
 }
 
 impl<T> Clone for Lookups<T> {
@@ -159,7 +159,7 @@ impl<T: Load> Lookups<T> {
             1 if !T::COUNTERS && isa != Isa::PLAIN => Inlined::of(words),
             _ => Inlined::NONE,
         };
-        let access = tuning.access(bytes(layout), tuning.lookups);
+        let prefetching = tuning.prefetching(bytes(layout), tuning.lookups);
         Self {
             isa,
             tuning,
@@ -169,10 +169,10 @@ impl<T: Load> Lookups<T> {
             probe: Probe {
                 pattern: Pattern::new(words, bits),
                 contains: tables::single_lookup::<One, T>(row),
-                hint: access.hint(),
+                hint: prefetching.hint(),
             },
             row,
-            access,
+            prefetching,
         }
     }
 
@@ -194,7 +194,7 @@ pub(crate) struct Kernels {
     /// The lookups, with the proof that the CPU has what the functions of `row` need.
     pub(crate) lookups: Lookups<AtomicU64>,
     pub(crate) ladder: Ladder,
-    access: AccessPlan,
+    prefetching: Prefetching,
 }
 
 impl Kernels {
@@ -207,7 +207,7 @@ impl Kernels {
         let lookups = Lookups::tuned::<A>(layout, isa, tuning);
         Self {
             ladder: lookups.ladder.for_inserts(bytes(layout), lookups.inlined.is_some()),
-            access: tuning.access(bytes(layout), tuning.changes),
+            prefetching: tuning.prefetching(bytes(layout), tuning.changes),
             lookups,
         }
     }
@@ -227,7 +227,7 @@ impl Kernels {
 pub(crate) struct CounterKernels {
     /// The lookups.
     pub(crate) lookups: Lookups<Counters>,
-    access: AccessPlan,
+    prefetching: Prefetching,
     pub(crate) insert: CounterChange,
     pub(crate) remove: CounterChange,
 }
@@ -248,9 +248,9 @@ impl CounterKernels {
         let lookups = Lookups::of::<One>(layout, isa);
         let [insert, remove] = CHANGES[layout.shape.words.ilog2() as usize];
         Self {
-            access: lookups
+            prefetching: lookups
                 .tuning
-                .access(layout.blocks * LINE_BYTES, lookups.tuning.changes),
+                .prefetching(layout.blocks * LINE_BYTES, lookups.tuning.changes),
             lookups,
             insert,
             remove,

@@ -142,7 +142,7 @@ fn of_inserts_that_race_for_the_last_count_exactly_one_gets_it() {
 fn a_key_is_never_unseen_while_a_copy_of_it_comes_and_goes() {
     loom::model(|| {
         let (filter, inserted) = (filter(), Arc::new(AtomicBool::new(false)));
-        // So that the emptiest bucket changes, and a second cell would be made elsewhere.
+        // So that the emptiest bucket changes, and a second slot would be made elsewhere.
         filter.insert(&Hashed(OTHER)).unwrap();
         let first = {
             share!(filter, inserted);
@@ -225,7 +225,7 @@ fn about_to_go_elsewhere() -> Arc<DLeftFilter> {
     filter
 }
 
-/// It goes and comes while the cells are read: it may be missed, but never seen twice, or a remove
+/// It goes and comes while the slots are read: it may be missed, but never seen twice, or a remove
 /// would leave it in the copy.
 #[test]
 fn a_key_that_goes_and_comes_again_is_not_in_a_copy_twice() {
@@ -253,7 +253,7 @@ fn a_key_that_goes_and_comes_again_is_not_in_a_copy_twice() {
                 }
             };
             let (_, bytes) = beside(goer, copier);
-            // `from_bytes` accepts no key with two cells.
+            // `from_bytes` accepts no key with two slots.
             let (copy, _) = DLeftFilter::from_bytes(&bytes).unwrap();
             assert!(copy.count(&Hashed(ONE)) <= 1 && cells_in_use(&copy) == 5 + copy.count(&Hashed(ONE)));
             assert_eq!((filter.count(&Hashed(ONE)), cells_in_use(&filter)), (1, 6));

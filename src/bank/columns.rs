@@ -10,9 +10,9 @@ use crate::filter::types::bloom::sets::fold;
 use crate::filter::types::bloom::{Bloom, BloomBits, ConcurrentBloom};
 use crate::filter::{Builder, Filter, Statistics};
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
-use crate::geometry::sizing::Cell;
+use crate::geometry::sizing::Unit;
 use crate::hash::FilterHasher;
-use crate::kernel::plan::AccessPlan;
+use crate::kernel::plan::Prefetching;
 use crate::key::Key;
 use crate::words::bits::{Hint, Load, acquire, acquire_if};
 use crate::words::scratch::Scratch;
@@ -141,11 +141,11 @@ impl<S> FilterBank<S> {
             self.use_column(column)?;
         }
         let lines = self.finder.rows();
-        let access = (AccessPlan::changes(self.memory_bytes(), lines), lines);
+        let prefetching = (Prefetching::changes(self.memory_bytes(), lines), lines);
         let mut changed = 0;
         self.finder.for_each(
             &K::source(keys, &self.hasher, self.isa),
-            access,
+            prefetching,
             |starts, hint| {
                 for &start in starts {
                     self.rows.bits.prefetch_bit(64 * start + column as u64, hint);
@@ -174,7 +174,7 @@ impl<S> FilterBank<S> {
             missing |= (!bits.bit(64 * start + column as u64) & 1) << i;
         }
         let mut changed = false;
-        AccessPlan::each_one(missing, |i| changed |= bits.add_bit(64 * starts[i] + column as u64));
+        Prefetching::each_one(missing, |i| changed |= bits.add_bit(64 * starts[i] + column as u64));
         changed
     }
 }
@@ -246,7 +246,7 @@ impl<S: FilterHasher> FilterBank<S> {
             let each_bit = |work: &dyn Fn(u64)| {
                 for (word, bits) in line.into_iter().enumerate() {
                     let row = block * LINE_BITS + 64 * word;
-                    AccessPlan::each_one(bits, |bit| work(self.bit(row + bit, column)));
+                    Prefetching::each_one(bits, |bit| work(self.bit(row + bit, column)));
                 }
             };
             each_bit(&|bit| self.rows.bits.prefetch_bit(bit, Hint::L2));
@@ -350,7 +350,7 @@ impl<S: FilterHasher> FilterBank<S> {
     /// The rate of a filter of this bank that is full, but not overfull.
     fn most_rate(&self) -> f64 {
         let keys = Statistics::overfull_at(self.expected_keys);
-        self.finder.layout.rate_of(Cell::Bit, keys)
+        self.finder.layout.rate_of(Unit::Bit, keys)
     }
 }
 

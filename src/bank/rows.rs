@@ -5,7 +5,7 @@ use crate::chunks::Source;
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout, MOST_BITS};
 use crate::geometry::pattern::{position, product, second, sector};
 use crate::kernel::Vectorized;
-use crate::kernel::plan::AccessPlan;
+use crate::kernel::plan::Prefetching;
 use crate::words::bits::Hint;
 use crate::words::scratch::Scratch;
 use core::array;
@@ -88,7 +88,7 @@ impl RowFinder {
     }
 
     /// Calls `work(i, starts)` for every hash `i` in order, with the first word of each of its
-    /// rows. Some hashes before, it calls `prefetch(starts, hint)`, if `access` prefetches. A
+    /// rows. Some hashes before, it calls `prefetch(starts, hint)`, if `prefetching` has a hint. A
     /// hash has `lines` lines, at least one for each row.
     ///
     /// The starts are kept between the two calls: to find them again takes as long as a lookup of
@@ -97,29 +97,29 @@ impl RowFinder {
     pub(super) fn for_each(
         &self,
         source: &impl Source,
-        (access, lines): (AccessPlan, usize),
+        (prefetching, lines): (Prefetching, usize),
         prefetch: impl Fn(&[u64], Hint),
         mut work: impl FnMut(usize, &[u64]),
     ) {
-        let (rows, access) = (self.rows(), access.next_tile(lines));
+        let (rows, prefetching) = (self.rows(), prefetching.next_tile(lines));
         // The space for a tile of hashes, and for the next one.
-        let mut space = [(); 2].map(|()| Scratch::<{ AccessPlan::LINES }>::default());
+        let mut space = [(); 2].map(|()| Scratch::<{ Prefetching::LINES }>::default());
         source.for_each_chunk(usize::MAX, |before, hashes| {
-            let needed = rows * access.tile().min(hashes.len());
+            let needed = rows * prefetching.tile().min(hashes.len());
             let mut tiles = space.each_mut().map(|space| space.first(needed));
-            access.tiles(
+            prefetching.tiles(
                 &mut tiles,
                 hashes,
                 |tiles, i, &hash| {
-                    let (tile, i) = access.in_rings(i);
+                    let (tile, i) = prefetching.in_rings(i);
                     self.write_starts(hash, &mut tiles[tile][rows * i..][..rows]);
                 },
                 |tiles, i, _, (), hint| {
-                    let (tile, i) = access.in_rings(i);
+                    let (tile, i) = prefetching.in_rings(i);
                     prefetch(&tiles[tile][rows * i..][..rows], hint);
                 },
                 |tiles, start, tile| {
-                    let starts = tiles[access.in_rings(start).0].chunks_exact(rows);
+                    let starts = tiles[prefetching.in_rings(start).0].chunks_exact(rows);
                     for (i, starts) in starts.take(tile.len()).enumerate() {
                         work(before + start + i, starts);
                     }

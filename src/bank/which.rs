@@ -4,7 +4,7 @@ use super::rows::{Columns, WORD};
 use super::{Bank, Rows};
 use crate::chunks::{assert_bitmap_length, ones};
 use crate::geometry::layout::LINE_WORDS;
-use crate::kernel::plan::AccessPlan;
+use crate::kernel::plan::Prefetching;
 use crate::key::Key;
 use crate::words::bits::{Hint, Load, acquire_if};
 use crate::words::scratch::Scratch;
@@ -107,10 +107,10 @@ impl<R: Rows, S> Bank<R, S> {
             }
         };
         let lines = self.finder.rows() * width.div_ceil(LINE_WORDS);
-        let access = (AccessPlan::lookups(self.memory_bytes(), lines), lines);
+        let prefetching = (Prefetching::lookups(self.memory_bytes(), lines), lines);
         self.finder.for_each(
             &K::source(keys, &self.hasher, self.isa),
-            access,
+            prefetching,
             |starts, hint| self.prefetch(starts, hint),
             |i, starts| {
                 self.and(0, starts, found);

@@ -4,7 +4,7 @@ use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Storage};
 use crate::answers::{Answers, answered_into};
 use crate::chunks::tell;
 use crate::kernel::Isa;
-use crate::kernel::plan::AccessPlan;
+use crate::kernel::plan::Prefetching;
 use crate::words::bits::{Hint, Load, acquire};
 
 impl<B: Storage> Bitmap<B> {
@@ -39,7 +39,7 @@ impl<B: Storage> Bitmap<B> {
             word.map_or(0, |word| word.load() >> (at % 64) & mask)
         };
         answered_into(Isa::best(), positions.len(), out, |mut answer| {
-            self.each_tile(AccessPlan::lookups, positions, test, |start, found| {
+            self.each_tile(Prefetching::lookups, positions, test, |start, found| {
                 acquire();
                 tell(&mut answer, start, &[found]);
             });
@@ -51,7 +51,7 @@ impl<B: Storage> Bitmap<B> {
     #[inline(always)]
     fn each_tile(
         &self,
-        access: impl Fn(usize, usize) -> AccessPlan,
+        prefetching: impl Fn(usize, usize) -> Prefetching,
         positions: &[u64],
         work: impl Fn(u64) -> u64,
         mut each: impl FnMut(usize, u64),
@@ -60,13 +60,13 @@ impl<B: Storage> Bitmap<B> {
         let prefetch = |_: &mut usize, _, position: &u64, (): &(), hint| self.prefetch(*position, hint);
         let work = |ones: &mut usize, start: usize, tile: &mut [()]| {
             let positions = &positions[start..][..tile.len()];
-            let results = AccessPlan::answers(positions.iter().map(|position| work(*position)));
+            let results = Prefetching::answers(positions.iter().map(|position| work(*position)));
             *ones += results.count_ones() as usize;
             each(start, results);
             true
         };
-        let (mut ones, access) = (0, access(size_of_val(self.bits.words()), 1));
-        access.tiles(&mut ones, positions, |_, _, _| (), prefetch, work);
+        let (mut ones, prefetching) = (0, prefetching(size_of_val(self.bits.words()), 1));
+        prefetching.tiles(&mut ones, positions, |_, _, _| (), prefetch, work);
         ones
     }
 
@@ -126,7 +126,7 @@ impl ConcurrentBitmap {
     fn insert_each(&self, positions: &[u64], each: impl FnMut(usize, u64)) -> Result<usize, OutOfBoundsError> {
         positions.iter().try_for_each(|&position| self.check(position))?;
         let set = |position| u64::from(self.bits.set(position));
-        Ok(self.each_tile(AccessPlan::changes, positions, set, each))
+        Ok(self.each_tile(Prefetching::changes, positions, set, each))
     }
 
     /// Inserts whole words of another program's bitmap, the first at word `first`; returns how many
@@ -156,6 +156,6 @@ impl ConcurrentBitmap {
     #[inline]
     pub fn remove_batch(&self, positions: &[u64]) -> usize {
         let unset = |position| u64::from(self.remove(position));
-        self.each_tile(AccessPlan::changes, positions, unset, |_, _| ())
+        self.each_tile(Prefetching::changes, positions, unset, |_, _| ())
     }
 }

@@ -5,7 +5,7 @@
 //! | filter | a lookup finds an absent key if | formula |
 //! |---|---|---|
 //! | bits or counters in lines | all its draws hit set cells | `sizing.rs`: `Layout::rate_of` by the number of keys, `Layout::mean_rate` by the bits |
-//! | fingerprints in slots | a slot that it searches has its fingerprint | [`of_slots`], [`of_cells`]; [`load_for`] is the way back |
+//! | fingerprints in slots | a slot that it searches has its fingerprint | [`of_slots`], [`of_distinct_slots`]; [`load_for`] is the way back |
 //! | `StaticFilter` | the sum of its cells is its fingerprint | `fuse.rs`: `rate_at` by the number of keys, `rate_of` by the cells; [`fits_fingerprint`] is the way back |
 //! | layers, generations | any of them finds it | [`any`] |
 //! | `TombstoneBloom` | the added keys have it, and the removed ones do not | [`but_not`] |
@@ -23,14 +23,14 @@ use crate::geometry::layout::{LINE_WORDS, Layout};
 /// part `load` is taken, each with one of `values` values.
 ///
 /// It is the rate itself if no two of the slots can have the same value at a time.
-pub(crate) fn of_cells(slots: usize, load: f64, values: u64) -> f64 {
+pub(crate) fn of_distinct_slots(slots: usize, load: f64, values: u64) -> f64 {
     slots as f64 * load / values as f64
 }
 
 /// The chance that any of the slots has the value, if they are independent: `1 - exp(-x)` of the
 /// mean number `x`.
 pub(crate) fn of_slots(slots: usize, load: f64, values: u64) -> f64 {
-    let x = of_cells(slots, load, values);
+    let x = of_distinct_slots(slots, load, values);
     // x is at most 0.012, and the next term below 1e-9.
     x - x * x / 2.0 + x * x * x / 6.0
 }

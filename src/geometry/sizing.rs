@@ -20,16 +20,16 @@ use alloc::format;
 /// another [limit](Request::limit).)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
-/// The cell that a key's draws hit in a word, by its number of bits.
+/// The unit that a key's draws hit in a word, by its number of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Cell {
+pub(crate) enum Unit {
     #[default]
     Bit = 1,
     /// 4 bits that count.
     Counter = 4,
 }
 
-impl Cell {
+impl Unit {
     pub(crate) const fn bits(self) -> usize {
         self as usize
     }
@@ -61,7 +61,7 @@ pub struct Request {
     /// Words per key, in all lines.
     pub(crate) words: Option<usize>,
     pub(crate) lines: Option<usize>,
-    pub(crate) cell: Cell,
+    pub(crate) unit: Unit,
 }
 
 impl Request {
@@ -88,7 +88,7 @@ impl Request {
     /// Whether two lines per key are planned where that is worth it. (A key's counters lie in one
     /// line.)
     fn plans_lines(&self) -> bool {
-        self.cell == Cell::Bit && self.lines.is_none() && self.words.is_none()
+        self.unit == Unit::Bit && self.lines.is_none() && self.words.is_none()
     }
 
     /// Whether keys and budget determine the rate.
@@ -101,8 +101,8 @@ impl Request {
     fn prefers(&self, two: (Layout, usize), one: (Layout, usize)) -> bool {
         let ((two, keys_of_two), (one, keys_of_one)) = (two, one);
         if self.is_best_that_fits() {
-            let rate = two.rate_of(self.cell, keys_of_two);
-            return rate <= TWO_LINES_FROM && rate <= one.rate_of(self.cell, keys_of_one);
+            let rate = two.rate_of(self.unit, keys_of_two);
+            return rate <= TWO_LINES_FROM && rate <= one.rate_of(self.unit, keys_of_one);
         }
         two.blocks as u128 * keys_of_one as u128 <= one.blocks as u128 * keys_of_two as u128
     }
@@ -152,9 +152,9 @@ impl Request {
     /// The most bits per key. (A key has 16 positions at most, so that the lowest rates, those of
     /// the last layers of a filter that grows, take more than a set of the hashes.)
     fn limit(&self) -> usize {
-        match self.cell {
-            Cell::Bit => 2 * MAX_BITS_PER_KEY,
-            Cell::Counter => 4 * MAX_BITS_PER_KEY,
+        match self.unit {
+            Unit::Bit => 2 * MAX_BITS_PER_KEY,
+            Unit::Counter => 4 * MAX_BITS_PER_KEY,
         }
     }
 
@@ -206,9 +206,9 @@ impl Request {
 
     /// The possible numbers of words per key, fewest first, each with its shapes.
     fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = RateModel>> {
-        let (wanted, cell, lines) = (self.words, self.cell, self.lines.unwrap_or(1));
+        let (wanted, unit, lines) = (self.words, self.unit, self.lines.unwrap_or(1));
         let fits = move |words| wanted.is_none_or(|wanted| words * lines == wanted);
-        let shapes = move |words| Shape::with_words(lines, words).map(move |shape| RateModel::new(shape, cell));
+        let shapes = move |words| Shape::with_words(lines, words).map(move |shape| RateModel::new(shape, unit));
         WORDS_PER_KEY.into_iter().filter(move |&words| fits(words)).map(shapes)
     }
 
@@ -279,19 +279,19 @@ impl RateModel {
     /// One more than the most positions that are drawn in a part of a sector.
     const TERMS: usize = MOST_BITS + 1;
 
-    fn new(shape: Shape, cell: Cell) -> Self {
+    fn new(shape: Shape, unit: Unit) -> Self {
         let (_, words, s) = shape.draws();
-        let cells = cells(words, cell);
-        // distinct[d]: the chance that s draws into the cells make d distinct ones.
+        let units = units(words, unit);
+        // distinct[d]: the chance that s draws into the units make d distinct ones.
         let mut distinct = [0.0; Self::TERMS];
         distinct[0] = 1.0;
         for _ in 0..s {
             for d in (0..Self::TERMS).rev() {
                 let missed = match d {
                     0 => 0.0,
-                    _ => distinct[d - 1] * (cells - (d - 1) as f64) / cells,
+                    _ => distinct[d - 1] * (units - (d - 1) as f64) / units,
                 };
-                distinct[d] = distinct[d] * d as f64 / cells + missed;
+                distinct[d] = distinct[d] * d as f64 / units + missed;
             }
         }
         let mut model = Self {
@@ -308,7 +308,7 @@ impl RateModel {
             if i % 2 == 1 {
                 model.a[i] = -model.a[i];
             }
-            model.x[i] = pow(1.0 - i as f64 / cells, s as u64);
+            model.x[i] = pow(1.0 - i as f64 / units, s as u64);
         }
         model
     }
@@ -376,29 +376,29 @@ impl Layout {
         self.blocks.saturating_mul(MAX_LOAD as usize)
     }
 
-    /// The false-positive rate with `keys` distinct keys, in words of such cells.
-    pub(crate) fn rate_of(&self, cell: Cell, keys: usize) -> f64 {
-        RateModel::new(self.shape, cell).rate_at(keys as f64 / self.blocks as f64)
+    /// The false-positive rate with `keys` distinct keys, in words of such units.
+    pub(crate) fn rate_of(&self, unit: Unit, keys: usize) -> f64 {
+        RateModel::new(self.shape, unit).rate_at(keys as f64 / self.blocks as f64)
     }
 
-    /// The largest number of keys, at least 1, at which the rate with such cells is at most `rate`.
-    pub(crate) fn keys_at(&self, cell: Cell, rate: f64) -> usize {
+    /// The largest number of keys, at least 1, at which the rate with such units is at most `rate`.
+    pub(crate) fn keys_at(&self, unit: Unit, rate: f64) -> usize {
         usize::max(
-            (RateModel::new(self.shape, cell).max_load(rate) * self.blocks as f64) as usize,
+            (RateModel::new(self.shape, unit).max_load(rate) * self.blocks as f64) as usize,
             1,
         )
     }
 
-    /// The number of cells that a key has in a line in the mean: two draws of one cell count once.
-    fn cells_per_line(&self, cell: Cell) -> f64 {
+    /// The number of units that a key has in a line in the mean: two draws of one unit count once.
+    fn units_per_line(&self, unit: Unit) -> f64 {
         let (parts, words, bits) = self.shape.draws();
-        let cells = cells(words, cell);
-        parts as f64 * cells * (1.0 - pow(1.0 - 1.0 / cells, bits as u64))
+        let units = units(words, unit);
+        parts as f64 * units * (1.0 - pow(1.0 - 1.0 / units, bits as u64))
     }
 
     /// The number of counters that one key increments in the mean.
     pub(crate) fn counters_per_key(&self) -> f64 {
-        self.cells_per_line(Cell::Counter)
+        self.units_per_line(Unit::Counter)
     }
 
     /// The rate of a filter of these lines: the mean of their rates. With two lines per key, it is
@@ -433,7 +433,7 @@ impl Layout {
         let bits = (self.blocks * LINE_BITS) as f64;
         // A full filter shows only that there are many keys: as many as leave half a bit unset.
         let unset = f64::max(bits - ones as f64, 0.5) / bits;
-        let q = 1.0 - self.shape.lines as f64 * self.cells_per_line(Cell::Bit) / bits;
+        let q = 1.0 - self.shape.lines as f64 * self.units_per_line(Unit::Bit) / bits;
         let mut high = 1u64;
         while high < 1 << 62 && pow(q, high) > unset {
             high *= 2;
@@ -454,9 +454,9 @@ impl Layout {
     }
 }
 
-/// The cells of so many words.
-fn cells(words: usize, cell: Cell) -> f64 {
-    (64 * words / cell.bits()) as f64
+/// The units of so many words.
+fn units(words: usize, unit: Unit) -> f64 {
+    (64 * words / unit.bits()) as f64
 }
 
 /// `x^n` by squaring.
@@ -490,7 +490,7 @@ mod tests {
     #[test]
     fn load_and_rate_invert_each_other() {
         for shape in shapes() {
-            let model = RateModel::new(shape, Cell::Bit);
+            let model = RateModel::new(shape, Unit::Bit);
             for rate in [0.9, 0.5, 0.1, 1e-3, 1e-6] {
                 let back = model.rate_at(model.max_load(rate));
                 assert!(
@@ -516,7 +516,7 @@ mod tests {
             let layout = Layout { shape, blocks: 1000 };
             assert_eq!(layout.keys_for(0), 0);
             for keys in [1usize, 100, 10_000, 100_000] {
-                let q = 1.0 - shape.lines as f64 * layout.cells_per_line(Cell::Bit) / 512_000.0;
+                let q = 1.0 - shape.lines as f64 * layout.units_per_line(Unit::Bit) / 512_000.0;
                 let ones = (1.0 - pow(q, keys as u64)) * 512_000.0;
                 let back = layout.keys_for((ones + 0.5) as u64);
                 assert!(back.abs_diff(keys) <= 1 + keys / 500, "{keys} came back as {back}");

@@ -16,7 +16,7 @@ use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pa
 use crate::kernel::isa::Vectorized;
 use crate::kernel::pipeline::{self, Group, Places, Slot, Vectors};
 use crate::kernel::plain;
-use crate::kernel::plan::AccessPlan;
+use crate::kernel::plan::Prefetching;
 use crate::kernel::single::{Asked, Calls, Probe};
 use crate::words::arrays::as_chunks_mut;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
@@ -116,33 +116,33 @@ pub(super) unsafe fn insert<const W: usize>(mut lines: Lines<'_, AtomicU64>, has
 pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
     lines: Lines<'_, T>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    pipeline::contains::<Avx2, W, TURN, T>(lines, pattern, access, hashes, found);
+    pipeline::contains::<Avx2, W, TURN, T>(lines, pattern, prefetching, hashes, found);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn insert_hashes<const W: usize, const TURN: usize>(
     lines: Lines<'_, AtomicU64>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    pipeline::insert::<Avx2, W, TURN>(lines, pattern, access, hashes, changed);
+    pipeline::insert::<Avx2, W, TURN>(lines, pattern, prefetching, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    pipeline::fill::<Avx2, W>(region, pattern, access, hashes, changed);
+    pipeline::fill::<Avx2, W>(region, pattern, prefetching, hashes, changed);
 }
 
 /// Calls `work`, compiled for this instruction set.

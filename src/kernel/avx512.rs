@@ -7,7 +7,7 @@ use crate::geometry::pattern::{BLOCK_MULTIPLIER, FOLD, MULTIPLIER, PART_BITS, Pa
 use crate::kernel::isa::Vectorized;
 use crate::kernel::pipeline::{self, Group, Places, Slot, TILE_GROUPS, Vectors};
 use crate::kernel::plain;
-use crate::kernel::plan::{AccessPlan, GROUP};
+use crate::kernel::plan::{GROUP, Prefetching};
 use crate::words::bits::{Lines, Load, OwnedRange};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
@@ -17,36 +17,36 @@ use core::arch::x86_64::*;
 pub(super) fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
     lines: Lines<'_, T>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     found: &mut [u64],
 ) {
     // SAFETY: this function has the features.
-    unsafe { pipeline::contains::<Avx512, W, TURN, T>(lines, pattern, access, hashes, found) };
+    unsafe { pipeline::contains::<Avx512, W, TURN, T>(lines, pattern, prefetching, hashes, found) };
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize, const TURN: usize>(
     lines: Lines<'_, AtomicU64>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     // SAFETY: this function has the features.
-    unsafe { pipeline::insert::<Avx512, W, TURN>(lines, pattern, access, hashes, changed) };
+    unsafe { pipeline::insert::<Avx512, W, TURN>(lines, pattern, prefetching, hashes, changed) };
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     // SAFETY: this function has the features.
-    unsafe { pipeline::fill::<Avx512, W>(region, pattern, access, hashes, changed) };
+    unsafe { pipeline::fill::<Avx512, W>(region, pattern, prefetching, hashes, changed) };
 }
 
 /// The operations on a group.

@@ -107,9 +107,9 @@ impl<T: Load> Lookups<T> {
         match &self.batches().batch {
             // SAFETY: as in `inlined`.
             Some(forms) => unsafe {
-                forms[self.access.form()](lines, &self.probe.pattern, self.access, hashes, found);
+                forms[self.prefetching.form()](lines, &self.probe.pattern, self.prefetching, hashes, found);
             },
-            None => one_by_one(&mut lines, self.access, hashes, found, |lines, hash| {
+            None => one_by_one(&mut lines, self.prefetching, hashes, found, |lines, hash| {
                 // SAFETY: as in `inlined`.
                 unsafe { (self.probe.contains)(*lines, hash, &self.probe) }
             }),
@@ -171,7 +171,7 @@ impl Kernels {
                 return changed[0];
             }
             // To be read: the keys may be known, and another thread's lines.
-            _ => self.access.hint().map(|_| Hint::L1),
+            _ => self.prefetching.hint().map(|_| Hint::L1),
         };
         few_bitmap(hashes, &lines, hint, |hash| self.insert(lines, hash))
     }
@@ -191,9 +191,9 @@ impl Kernels {
         match &self.inserts().batch {
             // SAFETY: as in `insert_missing`.
             Some(forms) => unsafe {
-                forms[self.access.form()](lines, &self.lookups.probe.pattern, self.access, hashes, changed);
+                forms[self.prefetching.form()](lines, &self.lookups.probe.pattern, self.prefetching, hashes, changed);
             },
-            None => one_by_one(&mut lines, self.access, hashes, changed, |lines, hash| {
+            None => one_by_one(&mut lines, self.prefetching, hashes, changed, |lines, hash| {
                 self.insert(*lines, hash)
             }),
         }
@@ -204,9 +204,9 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut OwnedRange<'_>, hashes: &[u64], changed: &mut [u64]) {
         let tuning = self.lookups.tuning;
-        let access = tuning.access(size_of_val(region.words), tuning.changes);
+        let prefetching = tuning.prefetching(size_of_val(region.words), tuning.changes);
         // SAFETY: as in `insert_missing`.
-        unsafe { (self.inserts().fill)(region, &self.lookups.probe.pattern, access, hashes, changed) }
+        unsafe { (self.inserts().fill)(region, &self.lookups.probe.pattern, prefetching, hashes, changed) }
     }
 }
 
@@ -226,7 +226,7 @@ impl CounterKernels {
         hashes: &[u64],
         answers: &mut [u64],
     ) {
-        one_by_one(&mut lines, self.access, hashes, answers, |lines, hash| {
+        one_by_one(&mut lines, self.prefetching, hashes, answers, |lines, hash| {
             self.change(change, *lines, hash)
         });
     }

@@ -3,7 +3,7 @@
 //! cells are loaded one by one.
 
 use super::isa::{Isa, Vectorized};
-use super::plan::{AccessPlan, GROUP, TILE};
+use super::plan::{GROUP, Prefetching, TILE};
 use crate::geometry::fuse::{FuseProbe, mixed};
 use crate::words::bits::Hint;
 use crate::words::cells::load;
@@ -122,7 +122,7 @@ impl<'a> FuseCells<'a> {
 
     /// Whether each hash may be there, as a bitmap.
     #[inline]
-    pub(crate) fn contains_bitmap(self, isa: Isa, access: AccessPlan, hashes: &[u64], found: &mut [u64]) {
+    pub(crate) fn contains_bitmap(self, isa: Isa, prefetching: Prefetching, hashes: &[u64], found: &mut [u64]) {
         let contains = match (self.probe.cells_per_key, self.probe.bits) {
             (3, 8) => Self::bitmap_by::<3, 1>,
             (3, 16) => Self::bitmap_by::<3, 2>,
@@ -133,13 +133,13 @@ impl<'a> FuseCells<'a> {
             (_, 32) => Self::bitmap_by::<4, 4>,
             _ => Self::bitmap_by::<4, 8>,
         };
-        contains(self, isa, access, hashes, found);
+        contains(self, isa, prefetching, hashes, found);
     }
 
     fn bitmap_by<const A: usize, const N: usize>(
         self,
         isa: Isa,
-        access: AccessPlan,
+        prefetching: Prefetching,
         hashes: &[u64],
         found: &mut [u64],
     ) {
@@ -158,7 +158,7 @@ impl<'a> FuseCells<'a> {
                 hashes,
                 tile,
             });
-            access.hint().map_or(0, |_| hashes.len())
+            prefetching.hint().map_or(0, |_| hashes.len())
         };
         let mut next = hashes.chunks(TILE);
         let first = next.next().map_or(0, |hashes| place(hashes, &mut ring[0]));

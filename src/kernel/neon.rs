@@ -17,7 +17,7 @@ use crate::geometry::layout::{LINE_WORDS, MOST_BITS};
 use crate::geometry::pattern::{Pattern, product, sector};
 use crate::kernel::pipeline::{self, Group, Places, Slot, Vectors};
 use crate::kernel::plain;
-use crate::kernel::plan::{AccessPlan, GROUP};
+use crate::kernel::plan::{GROUP, Prefetching};
 use crate::kernel::single::{Asked, Probe};
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::sync::AtomicU64;
@@ -60,33 +60,33 @@ pub(super) unsafe fn insert<const W: usize>(mut lines: Lines<'_, AtomicU64>, has
 pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
     lines: Lines<'_, T>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    pipeline::contains::<Neon, W, TURN, T>(lines, pattern, access, hashes, found);
+    pipeline::contains::<Neon, W, TURN, T>(lines, pattern, prefetching, hashes, found);
 }
 
 #[target_feature(enable = "neon")]
 pub(super) unsafe fn insert_hashes<const W: usize, const TURN: usize>(
     lines: Lines<'_, AtomicU64>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    pipeline::insert::<Neon, W, TURN>(lines, pattern, access, hashes, changed);
+    pipeline::insert::<Neon, W, TURN>(lines, pattern, prefetching, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
 pub(super) unsafe fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    pipeline::fill::<Neon, W>(region, pattern, access, hashes, changed);
+    pipeline::fill::<Neon, W>(region, pattern, prefetching, hashes, changed);
 }
 
 /// [`plain::and_rows`] by these vectors.

@@ -14,7 +14,7 @@
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::Pattern;
 use crate::kernel::plain;
-use crate::kernel::plan::{AccessPlan, GROUP, MOST_AHEAD, TILE};
+use crate::kernel::plan::{GROUP, MOST_AHEAD, Prefetching, TILE};
 use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::sync::AtomicU64;
 use core::mem::MaybeUninit;
@@ -94,7 +94,7 @@ pub(super) unsafe trait Vectors {
 pub(super) unsafe fn contains<V: Vectors, const W: usize, const TURN: usize, T: Load>(
     lines: Lines<'_, T>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     found: &mut [u64],
 ) {
@@ -103,7 +103,7 @@ pub(super) unsafe fn contains<V: Vectors, const W: usize, const TURN: usize, T: 
     // is below 2^32 (`Isa::for_blocks`). So they are words of `all`.
     let hold = |_: &mut _, at: &Places| unsafe { V::hold::<W, TURN, true, T>(pattern, all, at) };
     // SAFETY: as promised.
-    unsafe { run::<V, W, TURN, _>(&mut { lines }, access, hashes, found, hold) };
+    unsafe { run::<V, W, TURN, _>(&mut { lines }, prefetching, hashes, found, hold) };
 }
 
 /// Inserts hashes, at least a group.
@@ -115,7 +115,7 @@ pub(super) unsafe fn contains<V: Vectors, const W: usize, const TURN: usize, T: 
 pub(super) unsafe fn insert<V: Vectors, const W: usize, const TURN: usize>(
     mut lines: Lines<'_, AtomicU64>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
@@ -123,7 +123,7 @@ pub(super) unsafe fn insert<V: Vectors, const W: usize, const TURN: usize>(
     // SAFETY: as in `contains`.
     let hold = |at: &Places| unsafe { V::hold::<W, TURN, false, _>(pattern, all, at) };
     // SAFETY: as promised.
-    unsafe { insert_into::<V, W, TURN, _>(&mut lines, pattern, access, hashes, changed, hold) };
+    unsafe { insert_into::<V, W, TURN, _>(&mut lines, pattern, prefetching, hashes, changed, hold) };
 }
 
 /// [`insert`] into words that this thread owns, of any number of hashes.
@@ -135,15 +135,15 @@ pub(super) unsafe fn insert<V: Vectors, const W: usize, const TURN: usize>(
 pub(super) unsafe fn fill<V: Vectors, const W: usize>(
     region: &mut OwnedRange<'_>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return plain::fill::<W>(region, pattern, access, hashes, changed);
+        return plain::fill::<W>(region, pattern, prefetching, hashes, changed);
     }
     // SAFETY: as promised.
-    unsafe { insert_into::<V, W, TILE_GROUPS, _>(region, pattern, access, hashes, changed, |_| 0) };
+    unsafe { insert_into::<V, W, TILE_GROUPS, _>(region, pattern, prefetching, hashes, changed, |_| 0) };
 }
 
 /// The group that begins with hash `start`, or the last whole one.
@@ -181,7 +181,7 @@ unsafe fn prefetch(target: &impl Prefetchable, places: &Places, hint: Option<Hin
 unsafe fn insert_into<V: Vectors, const W: usize, const TURN: usize, T: Insertable>(
     target: &mut T,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
     hold: impl Fn(&Places) -> u8,
@@ -215,7 +215,7 @@ unsafe fn insert_into<V: Vectors, const W: usize, const TURN: usize, T: Insertab
         changes
     };
     // SAFETY: as promised.
-    unsafe { run::<V, W, TURN, _>(target, access, hashes, changed, work) };
+    unsafe { run::<V, W, TURN, _>(target, prefetching, hashes, changed, work) };
 }
 
 /// Finds the places of every group, and later calls `work`, which returns one bit a hash: `TURN`
@@ -237,7 +237,7 @@ unsafe fn insert_into<V: Vectors, const W: usize, const TURN: usize, T: Insertab
 #[inline(always)]
 unsafe fn run<V: Vectors, const W: usize, const TURN: usize, T: Prefetchable>(
     target: &mut T,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     answers: &mut [u64],
     mut work: impl FnMut(&mut T, &Places) -> u8,
@@ -247,9 +247,9 @@ unsafe fn run<V: Vectors, const W: usize, const TURN: usize, T: Prefetchable>(
     debug_assert_eq!(hashes.len().div_ceil(TILE), answers.len());
     let groups = hashes.len().div_ceil(GROUP);
     let ahead = if TURN == 1 {
-        access.groups_ahead
+        prefetching.groups_ahead
     } else {
-        access.ahead * TILE_GROUPS
+        prefetching.ahead * TILE_GROUPS
     };
     let ahead = groups.next_multiple_of(TURN).min(ahead);
     let next = |slot| if slot + TURN == RING { 0 } else { slot + TURN };
@@ -266,7 +266,7 @@ unsafe fn run<V: Vectors, const W: usize, const TURN: usize, T: Prefetchable>(
             // A line is prefetched to be written only after new keys. Else threads that insert the
             // same keys would take its lines from each other: on 16 cores, known keys by all of
             // them took 5 times as long. A line that no other core has can be written either way.
-            let hint = match access.hint {
+            let hint = match prefetching.hint {
                 Some(Hint::L1Write) if last == 0 => Some(Hint::L1),
                 hint => hint,
             };

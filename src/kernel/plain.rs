@@ -7,7 +7,7 @@
 //! No pipeline orders memory beyond the `Release` of the bits it sets. The caller calls
 //! [`acquire`](crate::words::bits::acquire) if an answer rests on bits seen.
 
-use super::plan::AccessPlan;
+use super::plan::Prefetching;
 use super::single::{Asked, Probe};
 use crate::geometry::pattern::{Pattern, block, masks, position, product, sector};
 use crate::words::arrays::as_chunks_mut;
@@ -41,11 +41,11 @@ fn insert_into<const W: usize>(target: &mut impl Insertable, hash: u64, pattern:
 pub(super) fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
     pattern: &Pattern,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    one_by_one(region, access, hashes, changed, |region, hash| {
+    one_by_one(region, prefetching, hashes, changed, |region, hash| {
         insert_into::<W>(region, hash, pattern)
     });
 }
@@ -144,7 +144,7 @@ pub(super) fn few_bitmap(
 #[inline(always)]
 pub(crate) fn one_by_one<T: Prefetchable>(
     target: &mut T,
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     answers: &mut [u64],
     mut each: impl FnMut(&mut T, u64) -> bool,
@@ -152,14 +152,14 @@ pub(crate) fn one_by_one<T: Prefetchable>(
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
     // A hash is its own place.
     let prefetch = |target: &mut T, _, hash: &u64, (): &(), hint| target.prefetch(block(*hash, target.blocks()), hint);
-    access.tiles(
+    prefetching.tiles(
         target,
         hashes,
         |_, _, _| (),
         prefetch,
         |target, start, tile| {
             let hashes = &hashes[start..][..tile.len()];
-            answers[start / 64] = AccessPlan::answers(hashes.iter().map(|hash| each(target, *hash)));
+            answers[start / 64] = Prefetching::answers(hashes.iter().map(|hash| each(target, *hash)));
             true
         },
     );
@@ -226,7 +226,7 @@ pub(super) unsafe fn and_rows_by<const N: usize, T, V: Copy>(
 pub(super) fn pack(hashes: &mut [u64], found: &[u64]) -> usize {
     let mut len = 0;
     for (start, &found) in (0..hashes.len()).step_by(64).zip(found) {
-        AccessPlan::each_one(found, |i| {
+        Prefetching::each_one(found, |i| {
             hashes[len] = hashes[start + i];
             len += 1;
         });

@@ -239,7 +239,7 @@ const MOST_IN_L1: usize = 4;
 /// How a batch comes to its words.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(lanebloom_avx512), allow(dead_code, reason = "a part is for vectors"))]
-pub struct AccessPlan {
+pub struct Prefetching {
     /// The hint by which lines are prefetched, if at all.
     pub(super) hint: Option<Hint>,
     /// How many tiles ahead.
@@ -251,7 +251,7 @@ pub struct AccessPlan {
 }
 
 /// For `tiles.rs`.
-impl AccessPlan {
+impl Prefetching {
     /// The most keys of a tile.
     pub const TILE: usize = TILE;
 
@@ -297,12 +297,12 @@ impl AccessPlan {
             };
         }
         let tuning = tuning();
-        let access = Self {
+        let prefetching = Self {
             // The distance is one of lines.
             ahead: (tuning.ahead / lines).max(1),
-            ..tuning.access(bytes, hint(tuning))
+            ..tuning.prefetching(bytes, hint(tuning))
         };
-        access.of_lines(lines)
+        prefetching.of_lines(lines)
     }
 
     /// The same for a filter that keeps the places itself, of one tile and of the next one.
@@ -386,9 +386,9 @@ pub fn tuning_name() -> &'static str {
 impl Tuning {
     /// How a batch reaches the words of a target of this many bytes, if a key has one line.
     #[inline(always)]
-    pub(super) fn access(self, bytes: usize, hint: Hint) -> AccessPlan {
+    pub(super) fn prefetching(self, bytes: usize, hint: Hint) -> Prefetching {
         let by_groups = !is_cached(bytes) && bytes >= self.groups_from;
-        AccessPlan {
+        Prefetching {
             hint: (!is_cached(bytes)).then_some(hint),
             ahead: self.ahead,
             groups_ahead: if by_groups { self.groups_ahead } else { 0 },

@@ -12,7 +12,7 @@ use super::neon;
 #[cfg(any(lanebloom_x86_64, lanebloom_aarch64))]
 use super::pipeline::TILE_GROUPS;
 use super::plain;
-use super::plan::AccessPlan;
+use super::plan::Prefetching;
 use super::single::{Asked, Calls, Contains, Insert, Probe};
 use crate::geometry::pattern::Pattern;
 use crate::words::bits::{Lines, Load, OwnedRange};
@@ -38,9 +38,9 @@ type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>, &mut [bool]);
 type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>) -> u64;
 // (With the arguments of a batch in a struct, lookups by AVX2 and AVX-512 take up to 1.09 times as
 // long, on Zen 4: the compiler knows of arguments alone that references share no memory.)
-type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &Pattern, AccessPlan, &[u64], &mut [u64]);
-type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &Pattern, AccessPlan, &[u64], &mut [u64]);
-type Fill = unsafe fn(&mut OwnedRange<'_>, &Pattern, AccessPlan, &[u64], &mut [u64]);
+type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &Pattern, Prefetching, &[u64], &mut [u64]);
+type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &Pattern, Prefetching, &[u64], &mut [u64]);
+type Fill = unsafe fn(&mut OwnedRange<'_>, &Pattern, Prefetching, &[u64], &mut [u64]);
 
 /// The lookups of several hashes, in lines of one kind of words: `AtomicU64` of a filter, its
 /// counters, or the bytes of a snapshot. A filter keeps the number of the row and no pointer, so
@@ -51,7 +51,7 @@ pub(super) struct BatchLookups<T> {
     pub(super) few_flags: ContainsFew<T>,
     pub(super) few_bitmap: ContainsFewBitmap<T>,
     /// The two forms of a pipeline (`pipeline.rs`): lines are prefetched by tiles, or by groups
-    /// ([`AccessPlan::form`]). If there is none, hashes go one by one. (In one function, with a
+    /// ([`Prefetching::form`]). If there is none, hashes go one by one. (In one function, with a
     /// branch, inserts in the caches took 1.05 to 1.1 times as long.)
     pub(super) batch: Option<[ContainsBatch<T>; 2]>,
 }

@@ -5,7 +5,7 @@
 //!
 //! `plan.rs` says how far ahead the lines are prefetched, and into which cache.
 
-use super::plan::{AccessPlan, MOST_AHEAD, TILE};
+use super::plan::{MOST_AHEAD, Prefetching, TILE};
 use crate::words::bits::Hint;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -15,7 +15,7 @@ use core::ptr;
 type TilePlaces<P> = [MaybeUninit<P>; TILE];
 
 /// The loop.
-impl AccessPlan {
+impl Prefetching {
     /// Calls three functions for all keys, in order. (The keys themselves, and not their numbers: a
     /// check of bounds for each costs d-left lookups in L1 a twentieth.)
     ///
@@ -106,7 +106,7 @@ mod tests {
             .flatten()
         {
             let hint = Some(Hint::L1);
-            let access = AccessPlan {
+            let prefetching = Prefetching {
                 hint,
                 ahead,
                 groups_ahead: 0,
@@ -118,7 +118,7 @@ mod tests {
                 assert!(matches!(hint, Hint::L1) && *place == 7 * i && *key == i + 1);
                 asked.push(i);
             };
-            access.tiles(
+            prefetching.tiles(
                 &mut asked,
                 &keys,
                 |_, i, _| 7 * i,
@@ -127,7 +127,7 @@ mod tests {
                     assert_eq!(start, worked.len());
                     worked.extend_from_slice(places);
                     // The lines of the next tiles are under way, and no more.
-                    assert_eq!(asked.len(), len.min(start + (ahead + 1) * access.tile()));
+                    assert_eq!(asked.len(), len.min(start + (ahead + 1) * prefetching.tile()));
                     true
                 },
             );
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn the_loop_ends_when_the_work_says_so() {
-        let access = AccessPlan {
+        let prefetching = Prefetching {
             hint: None,
             ahead: 1,
             groups_ahead: 0,
             log_tile: 6,
         };
         let mut calls = 0;
-        access.tiles(
+        prefetching.tiles(
             &mut calls,
             &[0; 300],
             |_, i, _| i,

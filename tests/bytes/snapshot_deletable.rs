@@ -264,32 +264,32 @@ fn every_bit_of_no_slot_is_an_error() {
     }
 }
 
-/// An empty cell with a remainder would corrupt the next one that is made there.
+/// An empty slot with a remainder would corrupt the next one that is made there.
 #[test]
 fn an_empty_cell_with_a_remainder_is_an_error() {
     let bytes = d_left(5, 0).snapshot().to_vec();
-    for (cell, bit) in [0, 1, 2, 3, 17, 159]
+    for (slot, bit) in [0, 1, 2, 3, 17, 159]
         .into_iter()
-        .flat_map(|cell| (0..14).map(move |bit| (cell, bit)))
+        .flat_map(|slot| (0..14).map(move |bit| (slot, bit)))
     {
-        let hostile = with_field(&bytes, HEADER + 2 * cell, &(1u16 << bit).to_le_bytes());
-        // The test's filter has one key, whose cell it may be.
+        let hostile = with_field(&bytes, HEADER + 2 * slot, &(1u16 << bit).to_le_bytes());
+        // The test's filter has one key, whose slot it may be.
         let result: Result<DLeftFilter, String> = read(&hostile);
         let text = match result {
             Err(text) => text,
             Ok(filter) => panic!("{filter:?}"),
         };
-        let bits = 1u64 << (16 * (cell % 4) + bit);
-        let expected = format!("word {} of the body has the unused bits {bits:#x} set", cell / 4);
+        let bits = 1u64 << (16 * (slot % 4) + bit);
+        let expected = format!("word {} of the body has the unused bits {bits:#x} set", slot / 4);
         assert_eq!(text, expected);
     }
 }
 
-/// If a key had two cells, one would stay when the key is removed. The answer of a lookup would
-/// depend on which cell it looks at first.
+/// If a key had two slots, one would stay when the key is removed. The answer of a lookup would
+/// depend on which slot it looks at first.
 #[test]
 fn two_cells_of_a_key_are_an_error() {
-    // One bucket in each subtable: a key is its remainder, and all 32 cells are its own.
+    // One bucket in each subtable: a key is its remainder, and all 32 slots are its own.
     for (first, second) in [(0, 1), (0, 7), (0, 8), (3, 31), (15, 16), (8, 24), (30, 31)] {
         for (remainder, counts) in [(0, [1, 1]), (0x3fff, [3, 2]), (4711, [1, 3])] {
             let mut bytes = DLeftFilter::builder()
@@ -298,13 +298,13 @@ fn two_cells_of_a_key_are_an_error() {
                 .unwrap()
                 .snapshot()
                 .to_vec();
-            for (cell, count) in [first, second].into_iter().zip(counts) {
+            for (slot, count) in [first, second].into_iter().zip(counts) {
                 let value: u16 = count << 14 | remainder;
-                bytes = with_field(&bytes, HEADER + 2 * cell, &value.to_le_bytes());
+                bytes = with_field(&bytes, HEADER + 2 * slot, &value.to_le_bytes());
             }
             assert_eq!(
                 refused(&small_d_left(), &bytes),
-                format!("the key of bucket 0 with remainder {remainder:#x} has 2 cells, more than the limit of 1")
+                format!("the key of bucket 0 with remainder {remainder:#x} has 2 slots, more than the limit of 1")
             );
             // With another remainder it is another key.
             let other: u16 = 1 << 14 | (remainder ^ 1);
@@ -313,7 +313,7 @@ fn two_cells_of_a_key_are_an_error() {
             assert_eq!((count(remainder), count(remainder ^ 1)), (usize::from(counts[0]), 1));
         }
     }
-    // In a larger one: the cell of a key that is alone in the filter, put into every other bucket,
+    // In a larger one: the slot of a key that is alone in the filter, put into every other bucket,
     // is the same key's in three of them.
     let buckets = 7;
     let filter = d_left(buckets, 0);
@@ -322,18 +322,18 @@ fn two_cells_of_a_key_are_an_error() {
     let hash = number(77);
     filter.insert(&Hashed(hash)).unwrap();
     let bytes = filter.snapshot().to_vec();
-    let cell = ((fingerprint_product(hash) >> 50) as u16 | 1 << 14).to_le_bytes();
+    let slot = ((fingerprint_product(hash) >> 50) as u16 | 1 << 14).to_le_bytes();
     let mut tables = Vec::new();
     let at = (HEADER..bytes.len())
         .step_by(2)
-        .find(|at| bytes[*at..*at + 2] == cell)
+        .find(|at| bytes[*at..*at + 2] == slot)
         .unwrap();
     for bucket in 0..4 * buckets {
         let place = HEADER + 16 * bucket + 14;
         if (place - HEADER) / 16 == (at - HEADER) / 16 {
             continue;
         }
-        let twice = with_field(&bytes, place, &cell);
+        let twice = with_field(&bytes, place, &slot);
         let result: Result<DLeftFilter, String> = read(&twice);
         match result {
             Ok(same) => assert_eq!((same.len(), same.count(&Hashed(hash))), (2, 1)),
@@ -343,7 +343,7 @@ fn two_cells_of_a_key_are_an_error() {
                 assert_eq!(
                     text,
                     format!(
-                        "the key of bucket {first} with remainder {remainder:#x} has 2 cells, more than the limit of 1"
+                        "the key of bucket {first} with remainder {remainder:#x} has 2 slots, more than the limit of 1"
                     )
                 );
                 tables.push(bucket / buckets);
@@ -351,19 +351,19 @@ fn two_cells_of_a_key_are_an_error() {
         }
     }
     assert_eq!(tables, [1, 2, 3]);
-    // And wherever it is among many: in a free cell of the same bucket once more.
+    // And wherever it is among many: in a free slot of the same bucket once more.
     let bytes = d_left(100, 1000).snapshot().to_vec();
     let buckets = (HEADER..HEADER + 6400).step_by(16);
-    let (mut tried, cell) = (0, |at: usize| [bytes[at], bytes[at + 1]]);
+    let (mut tried, slot) = (0, |at: usize| [bytes[at], bytes[at + 1]]);
     for bucket in buckets.step_by(7) {
-        let cells = || (bucket..bucket + 16).step_by(2);
+        let slots = || (bucket..bucket + 16).step_by(2);
         let (used, free) = (
-            cells().find(|&at| cell(at) != [0; 2]),
-            cells().find(|&at| cell(at) == [0; 2]),
+            slots().find(|&at| slot(at) != [0; 2]),
+            slots().find(|&at| slot(at) == [0; 2]),
         );
         if let (Some(used), Some(free)) = (used, free) {
-            let text = refused(&small_d_left(), &with_field(&bytes, free, &cell(used)));
-            assert!(text.ends_with("has 2 cells, more than the limit of 1"), "{text}");
+            let text = refused(&small_d_left(), &with_field(&bytes, free, &slot(used)));
+            assert!(text.ends_with("has 2 slots, more than the limit of 1"), "{text}");
             tried += 1;
         }
     }

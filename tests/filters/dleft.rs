@@ -1,5 +1,5 @@
 //! The d-left filter beside a multiset, full and saturated, its rates beside its model, and with
-//! real threads that share its cells.
+//! real threads that share its slots.
 
 use crate::{Step, measure_slots, restarted, steps};
 use lanebloom::{DLeftFilter, Hashed};
@@ -156,12 +156,12 @@ fn rates_and_loads_at_full_size() {
 
 const THREADS: usize = 4;
 
-/// All threads insert the same keys and take them out again: one cell for each, and counts that are
+/// All threads insert the same keys and take them out again: one slot for each, and counts that are
 /// right in the end.
 #[test]
 fn threads_that_insert_the_same_keys_share_their_cells() {
     let filter = filter(STRESS_KEYS);
-    // A thread less than a cell counts, so that there is always room, and no two keys that the
+    // A thread less than a slot counts, so that there is always room, and no two keys that the
     // filter takes for one.
     let scratch = self::filter(STRESS_KEYS);
     let numbers = (0..).map(number);
@@ -183,7 +183,7 @@ fn threads_that_insert_the_same_keys_share_their_cells() {
     assert_eq!(
         filter.statistics().fill_ratio,
         STRESS_KEYS as f64 / filter.slots() as f64,
-        "a key has two cells"
+        "a key has two slots"
     );
     // Four threads race for three copies of each.
     let claims: usize = together(THREADS, |_| {

@@ -8,7 +8,7 @@
 //! for the orderings.)
 
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Bits, Hint, Isa, Plan, Vectorized, acquire_if};
+use lanebloom::internal::{Bits, Hint, Isa, Plan, Prefetching, Vectorized, acquire_if};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -26,17 +26,17 @@ pub trait NextIndex: Copy + Default {
     ///
     /// There are fewer than 2^31 bits. Made for vectors, so it must be `#[inline(always)]`.
     #[inline(always)]
-    fn columns(_tile: &[Self; AccessPlan::TILE], _modulo: &Modulo, _columns: &mut [Column]) -> bool {
+    fn columns(_tile: &[Self; Prefetching::TILE], _modulo: &Modulo, _columns: &mut [Column]) -> bool {
         false
     }
 }
 
 /// The indexes of one bit of each key of a tile.
-pub(crate) type Column = [u32; AccessPlan::TILE];
+pub(crate) type Column = [u32; Prefetching::TILE];
 
 /// [`NextIndex::columns`], for vectors.
 struct Columns<'a, P> {
-    tile: &'a [P; AccessPlan::TILE],
+    tile: &'a [P; Prefetching::TILE],
     modulo: &'a Modulo,
     columns: &'a mut [Column],
 }
@@ -170,18 +170,18 @@ impl Flat {
     }
 
     /// How batches of lookups read.
-    fn lookups(&self) -> AccessPlan {
-        AccessPlan::lookups(self.bytes_to_prefetch(), self.functions())
+    fn lookups(&self) -> Prefetching {
+        Prefetching::lookups(self.bytes_to_prefetch(), self.functions())
     }
 
     /// How batches of inserts read and write.
-    pub(crate) fn changes(&self) -> AccessPlan {
-        AccessPlan::changes(self.bytes_to_prefetch(), self.functions())
+    pub(crate) fn changes(&self) -> Prefetching {
+        Prefetching::changes(self.bytes_to_prefetch(), self.functions())
     }
 
     /// The bytes, but 0 if a key has too many bits to prefetch them.
     fn bytes_to_prefetch(&self) -> usize {
-        if self.functions() > AccessPlan::LINES {
+        if self.functions() > Prefetching::LINES {
             return 0;
         }
         // The model checker's filters are too small to be prefetched.
@@ -203,10 +203,10 @@ impl Flat {
         if Plan::of_keys(keys.len()).is_single() {
             one_by_one(keys, |from| self.holds(key(from)), each);
         } else {
-            let access = self.lookups();
-            match access.hint() {
-                None => self.contains_cached(access, keys, key, each),
-                Some(_) => self.contains_ahead(access, keys, key, each),
+            let prefetching = self.lookups();
+            match prefetching.hint() {
+                None => self.contains_cached(prefetching, keys, key, each),
+                Some(_) => self.contains_ahead(prefetching, keys, key, each),
             }
         }
     }
@@ -225,24 +225,24 @@ impl Flat {
     #[inline(never)]
     fn contains_cached<K, P: NextIndex>(
         &self,
-        access: AccessPlan,
+        prefetching: Prefetching,
         keys: &[K],
         mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let index = |_: &mut _, _, from: &K| key(from);
-        access.tiles(
-            &mut [[0; AccessPlan::TILE]; GROUP],
+        prefetching.tiles(
+            &mut [[0; Prefetching::TILE]; GROUP],
             keys,
             index,
             |_, _, _, _, _| (),
             |columns, start, tile| {
                 let found = match self.columns(tile, columns) {
-                    Some(columns) => AccessPlan::answers((0..AccessPlan::TILE).map(|i| {
+                    Some(columns) => Prefetching::answers((0..Prefetching::TILE).map(|i| {
                         let bit = |column: &Column| self.bits.bit(column[i].into());
                         columns.iter().fold(1, |all, column| all & bit(column)) & 1
                     })),
-                    None => AccessPlan::answers(tile.iter().map(|indexes| self.holds(*indexes))),
+                    None => Prefetching::answers(tile.iter().map(|indexes| self.holds(*indexes))),
                 };
                 acquire_if(true);
                 each(start, tile.len(), found);
@@ -258,14 +258,14 @@ impl Flat {
     #[inline(never)]
     fn contains_ahead<K, P: NextIndex>(
         &self,
-        access: AccessPlan,
+        prefetching: Prefetching,
         keys: &[K],
         mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let functions = self.functions();
         let first = FIRST.min(functions);
-        let size = access.tile();
+        let size = prefetching.tile();
         // A key that has only one bit has it twice.
         let index = |_: &mut _, _, from: &K| {
             let mut next = key(from);
@@ -282,18 +282,18 @@ impl Flat {
         };
         let mut rings = [const {
             Tile {
-                indexes: [0; AccessPlan::LINES],
+                indexes: [0; Prefetching::LINES],
                 candidates: 0,
             }
         }; 2];
-        access.tiles(&mut rings, keys, index, prefetch, |rings, start, tile| {
+        prefetching.tiles(&mut rings, keys, index, prefetch, |rings, start, tile| {
             let number = start / size;
             let Tile { indexes, candidates } = &mut rings[number % 2];
             let both = |(_, [first, second]): &(P, [u64; FIRST])| self.bits.bit(*first) & self.bits.bit(*second) & 1;
-            *candidates = AccessPlan::answers(tile.iter().map(both));
-            AccessPlan::each_one(*candidates, |i| {
+            *candidates = Prefetching::answers(tile.iter().map(both));
+            Prefetching::each_one(*candidates, |i| {
                 let others = &mut indexes[functions * i + first..functions * (i + 1)];
-                // The prefetches of `AccessPlan::lookups` for several lines.
+                // The prefetches of `Prefetching::lookups` for several lines.
                 self.index(&mut tile[i].0, others, Some(Hint::L2));
             });
             if number > 0 {
@@ -310,7 +310,7 @@ impl Flat {
     #[inline(always)]
     fn finish(&self, tile: &Tile, start: usize, len: usize, first: usize, each: &mut impl FnMut(usize, usize, u64)) {
         let (functions, mut found) = (self.functions(), tile.candidates);
-        AccessPlan::each_one(tile.candidates, |i| {
+        Prefetching::each_one(tile.candidates, |i| {
             let set = self.all_set(&tile.indexes[functions * i + first..functions * (i + 1)]);
             found ^= u64::from(!set) << i;
         });
@@ -330,37 +330,37 @@ impl Flat {
             return one_by_one(keys, |from| self.set(key(from)), each);
         }
         let functions = self.functions();
-        if functions > AccessPlan::LINES {
-            for (start, keys) in (0..).step_by(AccessPlan::TILE).zip(keys.chunks(AccessPlan::TILE)) {
+        if functions > Prefetching::LINES {
+            for (start, keys) in (0..).step_by(Prefetching::TILE).zip(keys.chunks(Prefetching::TILE)) {
                 let each = |at, len, changed| each(start + at, len, changed);
                 one_by_one(keys, |from| self.set(key(from)), each);
             }
             return;
         }
-        let access = self.changes().next_tile(functions);
+        let prefetching = self.changes().next_tile(functions);
         let of_key = |i| {
-            let (ring, i) = access.in_rings(i);
+            let (ring, i) = prefetching.in_rings(i);
             (ring, i * functions..(i + 1) * functions)
         };
-        let index = |rings: &mut [[u64; AccessPlan::LINES]; 2], i, from: &K| {
+        let index = |rings: &mut [[u64; Prefetching::LINES]; 2], i, from: &K| {
             let (ring, range) = of_key(i);
             self.index(&mut key(from), &mut rings[ring][range], None);
         };
-        let prefetch = |rings: &mut [[u64; AccessPlan::LINES]; 2], i, _: &K, (): &(), hint| {
+        let prefetch = |rings: &mut [[u64; Prefetching::LINES]; 2], i, _: &K, (): &(), hint| {
             let (ring, range) = of_key(i);
             rings[ring][range]
                 .iter()
                 .for_each(|index| self.bits.prefetch_bit(*index, hint));
         };
-        access.tiles(
-            &mut [[0; AccessPlan::LINES]; 2],
+        prefetching.tiles(
+            &mut [[0; Prefetching::LINES]; 2],
             keys,
             index,
             prefetch,
             |rings, start, tile| {
-                let (ring, _) = access.in_rings(start);
+                let (ring, _) = prefetching.in_rings(start);
                 let indexes = rings[ring].chunks_exact(functions).take(tile.len());
-                let changed = AccessPlan::answers(indexes.map(|indexes| self.set_all(indexes)));
+                let changed = Prefetching::answers(indexes.map(|indexes| self.set_all(indexes)));
                 acquire_if(true);
                 each(start, tile.len(), changed);
                 true
@@ -376,8 +376,8 @@ impl Flat {
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let functions = self.functions;
-        let (mut tile, mut columns) = ([P::default(); AccessPlan::TILE], [[0; AccessPlan::TILE]; GROUP]);
-        for (start, keys) in (0..).step_by(AccessPlan::TILE).zip(keys.chunks(AccessPlan::TILE)) {
+        let (mut tile, mut columns) = ([P::default(); Prefetching::TILE], [[0; Prefetching::TILE]; GROUP]);
+        for (start, keys) in (0..).step_by(Prefetching::TILE).zip(keys.chunks(Prefetching::TILE)) {
             let tile = &mut tile[..keys.len()];
             tile.iter_mut().zip(keys).for_each(|(place, from)| *place = key(from));
             let columns = self.columns(tile, &mut columns);
@@ -389,11 +389,11 @@ impl Flat {
                 before
             };
             let changed = match columns {
-                Some(columns) => AccessPlan::answers((0..AccessPlan::TILE).map(|i| {
+                Some(columns) => Prefetching::answers((0..Prefetching::TILE).map(|i| {
                     let bits = columns.iter().map(|column| add(column[i].into()));
                     bits.fold(1, |all, bit| all & bit) & 1 ^ 1
                 })),
-                None => AccessPlan::answers(tile.iter_mut().map(|indexes| {
+                None => Prefetching::answers(tile.iter_mut().map(|indexes| {
                     let bits = (0..functions).map(|_| add(indexes.next_index(modulo)));
                     bits.fold(1, |all, bit| all & bit) & 1 ^ 1
                 })),
@@ -434,7 +434,7 @@ impl Flat {
             for index in indexes {
                 missing = missing >> 1 | !self.bits.bit(*index) << 63;
             }
-            AccessPlan::each_one(missing >> (64 - indexes.len()), |i| {
+            Prefetching::each_one(missing >> (64 - indexes.len()), |i| {
                 changed |= self.bits.add_bit(indexes[i])
             });
         }
@@ -445,7 +445,7 @@ impl Flat {
 /// A tile after the test of each key's first bits.
 struct Tile {
     /// The indexes of all bits of each key; of the candidates those after the first.
-    indexes: [u64; AccessPlan::LINES],
+    indexes: [u64; Prefetching::LINES],
     /// The keys whose first bits are set.
     candidates: u64,
 }

@@ -37,7 +37,7 @@ use crate::redisbloom::error::{InsertErrorKind, RedisBloomInsertError};
 use crate::{push, told};
 use alloc::format;
 use alloc::vec::Vec;
-use lanebloom::internal::AccessPlan;
+use lanebloom::internal::Prefetching;
 use lanebloom::{Answers, BuildError, Statistics};
 use layer::{CuckooLayer, RedisAddress};
 
@@ -549,17 +549,17 @@ impl RedisCuckoo {
         let Some((first, others)) = self.layers.split_first() else {
             return;
         };
-        let access = |layer: &CuckooLayer| AccessPlan::lookups(layer.bytes().len(), 2);
+        let prefetching = |layer: &CuckooLayer| Prefetching::lookups(layer.bytes().len(), 2);
         let place = |_: &mut _, _, key: &K| address(key.as_ref());
         let prefetch = |_: &mut _, _, _: &K, hash: &RedisAddress, hint| first.prefetch(*hash, hint);
-        access(first).tiles(&mut each, keys, place, prefetch, |each, start, hashes| {
-            let mut found = AccessPlan::answers(hashes.iter().map(|hash| first.holds(*hash)));
+        prefetching(first).tiles(&mut each, keys, place, prefetch, |each, start, hashes| {
+            let mut found = Prefetching::answers(hashes.iter().map(|hash| first.holds(*hash)));
             for layer in others {
-                let open = !found & u64::MAX >> (AccessPlan::TILE - hashes.len());
-                if let Some(hint) = access(layer).hint() {
-                    AccessPlan::each_one(open, |i| layer.prefetch(hashes[i], hint));
+                let open = !found & u64::MAX >> (Prefetching::TILE - hashes.len());
+                if let Some(hint) = prefetching(layer).hint() {
+                    Prefetching::each_one(open, |i| layer.prefetch(hashes[i], hint));
                 }
-                AccessPlan::each_one(open, |i| found |= u64::from(layer.holds(hashes[i])) << i);
+                Prefetching::each_one(open, |i| found |= u64::from(layer.holds(hashes[i])) << i);
             }
             each(start, hashes.len(), found);
             true

@@ -178,7 +178,7 @@
 //! The cache identifies a load by its task, or by its thread if gets block. A loader that gets keys
 //! in another task or thread must pass the load to it, as a [`LoadScope`]. Otherwise the cache does
 //! not see that the load waits: it cannot detect a row that needs itself, and cannot lend the
-//! load's place of the [`load_limit`](CacheBuilder::load_limit) to others. Only the
+//! load's permit of the [`load_limit`](CacheBuilder::load_limit) to others. Only the
 //! [`load_timeout`](CacheBuilder::load_timeout) then ends loads that wait for each other.
 //!
 //! Where gets block, a thread that waits within a loader may run other code: a worker of rayon, in

@@ -8,7 +8,7 @@ use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, Kind, Report};
 use crate::layout::MAX_BITS;
 use lanebloom::bitmap::ConcurrentBitmap;
-use lanebloom::internal::{AccessPlan, acquire_if};
+use lanebloom::internal::{Prefetching, acquire_if};
 use lanebloom::{Answers, Funnel, Statistics};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
@@ -148,11 +148,11 @@ impl LocalBitmap {
             return out.fill(false);
         };
         let functions = usize::from(self.source.layout.functions);
-        let access = AccessPlan::lookups(first.memory_bytes(), functions).next_tile(functions);
+        let prefetching = Prefetching::lookups(first.memory_bytes(), functions).next_tile(functions);
         let range = |i: usize| i * functions..(i + 1) * functions;
         // Whether the layout has places for the key.
-        let place = |rings: &mut [[u64; AccessPlan::LINES]; 2], i: usize, key: &K| {
-            let (ring, in_tile) = access.in_rings(i);
+        let place = |rings: &mut [[u64; Prefetching::LINES]; 2], i: usize, key: &K| {
+            let (ring, in_tile) = prefetching.in_rings(i);
             let mut places = rings[ring][range(in_tile)].iter_mut();
             self.source.layout.all(key, |offset| {
                 if let Some(place) = places.next() {
@@ -161,24 +161,24 @@ impl LocalBitmap {
                 true
             })
         };
-        let prefetch = |rings: &mut [[u64; AccessPlan::LINES]; 2], i, _: &K, _: &bool, hint| {
-            let (ring, in_tile) = access.in_rings(i);
+        let prefetch = |rings: &mut [[u64; Prefetching::LINES]; 2], i, _: &K, _: &bool, hint| {
+            let (ring, in_tile) = prefetching.in_rings(i);
             let places = &rings[ring][range(in_tile)];
             places.iter().for_each(|&place| first.prefetch(place, hint));
         };
-        access.tiles(
-            &mut [[0; AccessPlan::LINES]; 2],
+        prefetching.tiles(
+            &mut [[0; Prefetching::LINES]; 2],
             keys,
             place,
             prefetch,
             |rings, start, placed| {
-                let (ring, _) = access.in_rings(start);
+                let (ring, _) = prefetching.in_rings(start);
                 let of_key = |i: usize| &rings[ring][range(i)];
                 let out = &mut out[start..][..placed.len()];
                 out.fill(false);
                 for (number, bits) in self.all_bits().enumerate() {
                     let is_open = |i: usize, found: bool| placed[i] && !found;
-                    if let (1.., Some(hint)) = (number, access.hint()) {
+                    if let (1.., Some(hint)) = (number, prefetching.hint()) {
                         let open = (0..).zip(&*out).filter(|&(i, &found)| is_open(i, found));
                         open.flat_map(|(i, _)| of_key(i))
                             .for_each(|&place| bits.prefetch(place, hint));

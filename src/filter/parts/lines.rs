@@ -7,7 +7,7 @@ use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::parts::several;
 use crate::geometry::layout::{LINE_WORDS, Layout};
-use crate::geometry::sizing::{Cell, Request};
+use crate::geometry::sizing::{Request, Unit};
 use crate::kernel::{Isa, Kernels, Lookups, Plan};
 use crate::words::bits::{self, Bits, Lines, Load};
 use core::fmt;
@@ -60,7 +60,7 @@ pub(crate) trait LineWords: Sized {
 
     /// The name of the filter type.
     const TYPE: &'static str;
-    const CELL: Cell;
+    const UNIT: Unit;
 
     fn lookups(&self) -> &Lookups<Self::Word>;
 
@@ -119,6 +119,6 @@ pub(crate) trait OwnWords: LineWords {
 
 /// The layout of an engine over such words, and the number of keys for which it is planned.
 pub(crate) fn plan<W: LineWords>(request: Request) -> Result<(Layout, usize), BuildError> {
-    let cell = W::CELL;
-    Request { cell, ..request }.solve()
+    let unit = W::UNIT;
+    Request { unit, ..request }.solve()
 }

@@ -7,7 +7,7 @@
 //!
 //! Lookups ask the second half only for the hashes that the first one holds: out of the caches, a
 //! single call ends at the first line of an absent key, and a batch prefetches the second lines of
-//! the others together. Inserts change both halves. The order of the two passes changes no bit and
+//! the others together. Inserts change both halves. The order of the two halves changes no bit and
 //! no answer, since each half has words of its own.
 
 use crate::chunks::CHUNK;
@@ -58,12 +58,12 @@ pub(crate) fn each_found(one: &impl Engine, hashes: &[u64], answers: &mut [u64],
     }
 }
 
-/// Hashes of a pass: a multiple of 64, and few enough to lie on the stack. A pass prefetches no
-/// lines of the next one.
-pub(crate) const PASS: usize = 1024;
+/// Hashes whose second lines are looked up together: a multiple of 64, and few enough to lie on the
+/// stack. They prefetch no lines of the next ones.
+pub(crate) const SECONDS: usize = 1024;
 
 /// Writes for every hash whether `first` finds it and `then` finds its `other` hash: asked only for
-/// those that were found. Passes have `most` hashes, at most [`PASS`].
+/// those that were found. It takes `most` hashes at a time, at most [`SECONDS`].
 #[inline(always)]
 pub(crate) fn narrow(
     isa: Isa,
@@ -74,7 +74,7 @@ pub(crate) fn narrow(
     first: impl Fn(&[u64], &mut [u64]),
     then: impl Fn(&[u64], &mut [u64]),
 ) {
-    let (mut others, mut held) = (Scratch::<PASS>::default(), [0; PASS / 64]);
+    let (mut others, mut held) = (Scratch::<SECONDS>::default(), [0; SECONDS / 64]);
     for (hashes, found) in hashes.chunks(most).zip(found.chunks_mut(most / 64)) {
         first(hashes, found);
         let others = others.first(hashes.len());
@@ -192,7 +192,7 @@ pub(crate) fn contains_hashes<T: Load>(lookups: &Lookups<T>, lines: Lines<'_, T>
         prefetch_seconds(other, hashes, hint);
     }
     // In the caches nothing is prefetched, and less space stays in the first of them.
-    let most = if lookups.hint().is_none() { PASS / 4 } else { PASS };
+    let most = if lookups.hint().is_none() { SECONDS / 4 } else { SECONDS };
     let half = |lines| move |hashes: &[u64], found: &mut [u64]| contains_in_half(lookups, lines, hashes, found);
     narrow(lookups.isa(), most, hashes, found, second, half(first), half(other));
 }
@@ -226,7 +226,7 @@ pub(crate) fn insert_hashes(kernels: &Kernels, lines: Lines<'_, AtomicU64>, hash
     if kernels.lookups.hint().is_some() && kernels.ladder.plan(hashes.len()).is_few() {
         prefetch_seconds(other, hashes, Hint::L1);
     }
-    each_pass(hashes, changed, |hashes, seconds, changed, more| {
+    with_seconds(hashes, changed, |hashes, seconds, changed, more| {
         kernels.insert_hashes(first, hashes, changed);
         kernels.insert_hashes(other, seconds, more);
     });
@@ -243,18 +243,18 @@ pub(crate) fn fill(kernels: &Kernels, region: &mut OwnedRange<'_>, hashes: &[u64
         blocks,
     };
     let (mut first, mut other) = (half(first), half(other));
-    each_pass(hashes, changed, |hashes, seconds, changed, more| {
+    with_seconds(hashes, changed, |hashes, seconds, changed, more| {
         kernels.fill(&mut first, hashes, changed);
         kernels.fill(&mut other, seconds, more);
     });
 }
 
-/// Calls `work` with every pass of the hashes, their second ones, and a bitmap for each. The two
-/// bitmaps become one.
+/// Calls `work` with some of the hashes at a time, their second ones, and a bitmap for each. The
+/// two bitmaps become one.
 #[inline(always)]
-fn each_pass(hashes: &[u64], changed: &mut [u64], mut work: impl FnMut(&[u64], &[u64], &mut [u64], &mut [u64])) {
-    let (mut seconds, mut more) = (Scratch::<PASS>::default(), [0; PASS / 64]);
-    for (hashes, changed) in hashes.chunks(PASS).zip(changed.chunks_mut(PASS / 64)) {
+fn with_seconds(hashes: &[u64], changed: &mut [u64], mut work: impl FnMut(&[u64], &[u64], &mut [u64], &mut [u64])) {
+    let (mut seconds, mut more) = (Scratch::<SECONDS>::default(), [0; SECONDS / 64]);
+    for (hashes, changed) in hashes.chunks(SECONDS).zip(changed.chunks_mut(SECONDS / 64)) {
         let (seconds, more) = (seconds.first(hashes.len()), &mut more[..changed.len()]);
         for (to, hash) in seconds.iter_mut().zip(hashes) {
             *to = second(*hash);
@@ -293,7 +293,7 @@ mod tests {
 
     /// A filter of two lines per key is two of one line: the first half of the lines by the hashes,
     /// the second by their second ones. So say all calls, by every instruction set, in the caches
-    /// and beyond, at lengths around the ladder and the passes.
+    /// and beyond, at lengths around the ladder and [`SECONDS`].
     #[test]
     fn two_lines_are_two_filters() {
         let plain = instruction_sets().next().unwrap();

@@ -1,5 +1,5 @@
 //! The common part of engines that keep each key in one slot of a few buckets: the fingerprints of
-//! a cuckoo filter, and the cells of a d-left filter. Lookups, batches, statistics and snapshots
+//! a cuckoo filter, and the slots of a d-left filter. Lookups, batches, statistics and snapshots
 //! are here. A table ([`Slots`]) brings its words, its addresses, and its argument about races.
 //!
 //! Batches go by the scalar loop of `kernel/tiles.rs`: a bucket is a word, and one operation
@@ -19,7 +19,7 @@ use crate::filter::traits::{Count, Encode, Engine, FixedSize, Insert, Planned, R
 use crate::geometry::rates;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use crate::kernel::Plan;
-use crate::kernel::plan::AccessPlan;
+use crate::kernel::plan::Prefetching;
 use crate::words::bits::{self, Hint, Load};
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
@@ -91,7 +91,7 @@ pub(crate) trait Slots: Sized {
     }
 
     /// Makes the changes wait that could hide a key from a reader of all words, until the result is
-    /// dropped: moves and removals of a cuckoo filter, inserts of a d-left filter that take a cell.
+    /// dropped: moves and removals of a cuckoo filter, inserts of a d-left filter that take a slot.
     fn hold(&self) -> AllHeld<'_> {
         self.memory().1.hold_all()
     }
@@ -266,9 +266,9 @@ impl<T: Slots> Engine for Bucketed<T> {
     }
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        let access = self.access(AccessPlan::lookups);
-        self.tiles(access, hashes, |start, addresses| {
-            found[start / 64] = AccessPlan::answers(addresses.iter().map(|address| self.table.holds(address)));
+        let prefetching = self.prefetching(Prefetching::lookups);
+        self.tiles(prefetching, hashes, |start, addresses| {
+            found[start / 64] = Prefetching::answers(addresses.iter().map(|address| self.table.holds(address)));
             true
         });
     }
@@ -326,16 +326,16 @@ impl<T: Slots> Bucketed<T> {
     }
 
     #[inline(always)]
-    fn access(&self, of: impl Fn(usize, usize) -> AccessPlan) -> AccessPlan {
+    fn prefetching(&self, of: impl Fn(usize, usize) -> Prefetching) -> Prefetching {
         of(size_of_val(self.table.memory().0), T::LINES)
     }
 
     /// Calls `work(start, addresses)` for every tile of hashes, until it returns false.
     #[inline(always)]
-    fn tiles(&self, access: AccessPlan, hashes: &[u64], work: impl FnMut(usize, &[T::Address]) -> bool) {
+    fn tiles(&self, prefetching: Prefetching, hashes: &[u64], work: impl FnMut(usize, &[T::Address]) -> bool) {
         let address = |_: &mut _, _, hash: &u64| self.table.address(*hash);
         let prefetch = |_: &mut _, _, _: &u64, address: &T::Address, hint| self.table.prefetch(address, hint);
-        access.tiles(&mut { work }, hashes, address, prefetch, |work, start, addresses| {
+        prefetching.tiles(&mut { work }, hashes, address, prefetch, |work, start, addresses| {
             work(start, addresses)
         });
     }
@@ -374,10 +374,10 @@ impl<T: Slots> Insert for Bucketed<T> {
     }
 
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, InsertError> {
-        let access = self.access(AccessPlan::changes);
+        let prefetching = self.prefetching(Prefetching::changes);
         let taken = source.try_for_each_chunk(usize::MAX, |before, hashes| {
             let mut refused = Ok(());
-            self.tiles(access, hashes, |start, addresses| {
+            self.tiles(prefetching, hashes, |start, addresses| {
                 for (i, address) in addresses.iter().enumerate() {
                     if let Err(kind) = insert_address(self, address) {
                         let inserted = before + start + i;
@@ -408,10 +408,10 @@ impl<T: Slots> Remove for Bucketed<T> {
     }
 
     fn remove_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        let access = self.access(AccessPlan::changes);
+        let prefetching = self.prefetching(Prefetching::changes);
         answered(source, &mut answer, |hashes, removed| {
-            self.tiles(access, hashes, |start, addresses| {
-                removed[start / 64] = AccessPlan::answers(addresses.iter().map(|address| self.table.remove(address)));
+            self.tiles(prefetching, hashes, |start, addresses| {
+                removed[start / 64] = Prefetching::answers(addresses.iter().map(|address| self.table.remove(address)));
                 true
             });
         })

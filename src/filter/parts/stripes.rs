@@ -1,6 +1,6 @@
 //! Small words beside a filter that can delete. Each is a lock among some of its writers. It also
 //! counts the moves of its fingerprints, so that a lookup can tell whether a fingerprint moved
-//! meanwhile. `table.rs` and `cells.rs` choose a stripe by fingerprint or remainder.
+//! meanwhile. Each filter's `table.rs` chooses a stripe by fingerprint or remainder.
 //!
 //! | bits | meaning |
 //! |---|---|

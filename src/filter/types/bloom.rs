@@ -27,7 +27,7 @@ use crate::filter::parts::several;
 use crate::filter::traits::{Encode, Engine, Insert, InsertMut};
 use crate::filter::{Exclusive, Filter};
 use crate::geometry::layout::Layout as LineLayout;
-use crate::geometry::sizing::Cell;
+use crate::geometry::sizing::Unit;
 use crate::hash::Murmur3;
 use crate::kernel::plan::TILE;
 use crate::kernel::{Isa, Lookups, Plan};
@@ -259,7 +259,7 @@ impl Insert for Bloom {
 impl LineWords for BloomBits {
     type Word = AtomicU64;
     const TYPE: &'static str = "ConcurrentBloom";
-    const CELL: Cell = Cell::Bit;
+    const UNIT: Unit = Unit::Bit;
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<AtomicU64> {

@@ -72,7 +72,7 @@ use crate::filter::parts::lines::{LineWords, OwnWords};
 use crate::filter::traits::{Insert, Remove};
 use crate::filter::types::bloom::Bloom;
 use crate::geometry::layout::{LINE_WORDS, Layout};
-use crate::geometry::sizing::Cell;
+use crate::geometry::sizing::Unit;
 use crate::hash::Murmur3;
 use crate::kernel::{CounterChange, CounterKernels, Isa, Lookups};
 use crate::key::Key;
@@ -334,7 +334,7 @@ impl BloomCounters {
 impl LineWords for BloomCounters {
     type Word = Counters;
     const TYPE: &'static str = "CountingBloom";
-    const CELL: Cell = Cell::Counter;
+    const UNIT: Unit = Unit::Counter;
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<Counters> {

@@ -1,19 +1,19 @@
 //! A d-left counting filter: keys can be removed again. [`DLeftFilter`] stores a remainder (a
 //! fingerprint) of every key with a count of 1 to 3. The remainder lies in one of four buckets of
-//! eight cells: the emptiest one when the key came.
+//! eight slots: the emptiest one when the key came.
 //!
 //! It takes half the memory of a counting Bloom filter, and more than a
-//! [`CuckooFilter`](crate::CuckooFilter): cells of 16 bits, 14 of them for the remainder. At the
+//! [`CuckooFilter`](crate::CuckooFilter): slots of 16 bits, 14 of them for the remainder. At the
 //! planned load of 80% that is 20 bits per key, for a rate of 0.16%. In contrast to the cuckoo
 //! filter, a key never moves once it is in: an insert costs the same however full the filter is. A
-//! key that is inserted twice takes one cell. **Remove only what was inserted.** The removal of any
+//! key that is inserted twice takes one slot. **Remove only what was inserted.** The removal of any
 //! other key decrements another key's count, at the false-positive rate.
 //!
 //! # No room
 //!
 //! An insert returns an [`InsertError`], and changes nothing, in two cases:
 //!
-//! - Other keys have all 32 cells of the key's buckets. This begins at a load of 88% if keys only
+//! - Other keys have all 32 slots of the key's buckets. This begins at a load of 88% if keys only
 //!   come, and at 82% if they come and go.
 //! - The key is there 3 times already. (Keys that the filter cannot tell apart share the count. By
 //!   the model, four such keys meet once in six billion keys.)
@@ -32,20 +32,20 @@
 //! 4. **Progress.** Lookups never wait and look once. Removals are lock-free, and so are inserts of
 //!    a key that is there already. *Inserts of new keys are not*: those in the same stripe of
 //!    remainders (one of up to 256) exclude each other for a few atomic operations, so that a key
-//!    never gets two cells.
+//!    never gets two slots.
 //! 5. **The whole filter.** [`clone`](Clone::clone) and [snapshots](crate::codec) of a live filter
 //!    hold every key whose insertion happened before. Inserts of new keys wait meanwhile.
 //!    [`clear`](Filter::clear) takes `&mut self`.
 //!
 //! There is no union, since the keys of two filters may not fit into the buckets of one. There is
-//! no `==`, since a cell's place depends on the order of the inserts.
+//! no `==`, since a slot's place depends on the order of the inserts.
 //! [`insert_all`](Filter::insert_all) replaces `Extend`, which could not report that the filter is
 //! full.
 //!
 //! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for Counting
 //! Bloom Filters" (2006).
 
-pub(crate) mod cells;
+pub(crate) mod table;
 
 pub use crate::error::InsertError;
 
@@ -53,7 +53,7 @@ use crate::filter::Filter;
 use crate::filter::parts::slots::Bucketed;
 use crate::hash::Murmur3;
 #[doc(hidden)]
-pub use cells::DLeftTable;
+pub use table::DLeftTable;
 
 /// A d-left counting filter: keys can be removed again. Many threads can insert, look up and remove
 /// at once.
@@ -79,7 +79,7 @@ pub use cells::DLeftTable;
 /// ```
 pub type DLeftFilter<S = Murmur3> = Filter<DLeft, S>;
 
-/// The engine of [`DLeftFilter`]: counted remainders in cells.
+/// The engine of [`DLeftFilter`]: counted remainders in slots.
 pub type DLeft = Bucketed<DLeftTable>;
 
 /// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`](Filter::builder).

@@ -58,7 +58,7 @@ use crate::chunks::{Answer, Source, answered};
 use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_header};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::filter::methods::inserts::into_ok;
-use crate::filter::parts::several::{PASS, fill_of_all, narrow};
+use crate::filter::parts::several::{SECONDS, fill_of_all, narrow};
 use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
 use crate::filter::types::bloom::Bloom;
 use crate::filter::{Filter, Statistics};
@@ -389,7 +389,7 @@ impl Tombstone {
         let added = |hashes: &[u64], found: &mut [u64]| self.added.contains_bitmap(hashes, found);
         narrow(
             self.added.words.kernels.lookups.isa(),
-            PASS,
+            SECONDS,
             hashes,
             answers,
             tombstone,

@@ -11,7 +11,7 @@ use crate::filter::parts::lines::LineWords;
 use crate::filter::parts::several;
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::geometry::layout::{LINE_BYTES, Layout};
-use crate::geometry::sizing::Cell;
+use crate::geometry::sizing::Unit;
 use crate::hash::{FilterHasher, Murmur3};
 use crate::kernel::{Isa, Lookups};
 use crate::words::arrays::as_chunks;
@@ -247,7 +247,7 @@ impl<S> BloomView<'_, S> {
 impl LineWords for BloomBytes<'_> {
     type Word = [u8; 8];
     const TYPE: &'static str = "BloomView";
-    const CELL: Cell = Cell::Bit;
+    const UNIT: Unit = Unit::Bit;
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<[u8; 8]> {

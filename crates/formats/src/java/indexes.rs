@@ -2,7 +2,7 @@
 //! `MURMUR128_MITZ_32`, and of Spark's V1.
 
 use crate::flat::{Column, Modulo, NextIndex};
-use lanebloom::internal::AccessPlan;
+use lanebloom::internal::Prefetching;
 
 /// The indexes of one key's bits, one after another: `h1 + i * h2` for `i` from 1 on.
 #[derive(Clone, Copy, Default)]
@@ -32,10 +32,10 @@ impl NextIndex for IntIndexes {
     }
 
     #[inline(always)]
-    fn columns(tile: &[Self; AccessPlan::TILE], modulo: &Modulo, columns: &mut [Column]) -> bool {
+    fn columns(tile: &[Self; Prefetching::TILE], modulo: &Modulo, columns: &mut [Column]) -> bool {
         let mut next = tile.map(|key| key.next);
         for column in columns {
-            for i in 0..AccessPlan::TILE {
+            for i in 0..Prefetching::TILE {
                 let number = (next[i] ^ next[i] >> 31) as u32;
                 column[i] = modulo.remainder_of_int(number);
                 next[i] = next[i].wrapping_add(tile[i].step);

@@ -5,7 +5,7 @@ use super::layout::{Hash, LayerLayout, TIGHTENING, hash, options};
 use super::{BloomLayer, Builder, RedisBloom};
 use crate::flat::Flat;
 use crate::{CHUNK, chunks, push, told};
-use lanebloom::internal::{AccessPlan, Plan, try_gathered};
+use lanebloom::internal::{Plan, Prefetching, try_gathered};
 use lanebloom::{Answers, BuildError};
 
 impl RedisBloom {
@@ -255,13 +255,13 @@ impl RedisBloom {
         each: &mut dyn FnMut(usize, usize, u64),
     ) -> Result<usize, RedisBloomInsertError> {
         let flat = &self.newest().flat;
-        let access = flat.changes();
+        let prefetching = flat.changes();
         let prefetch = |filter: &mut Self, _, hash: &Hash, (): &(), hint| {
             let newest = filter.newest();
             newest.flat.prefetch(newest.indexes(*hash), hint);
         };
         let (mut new, mut refused) = (0, None);
-        access.tiles(
+        prefetching.tiles(
             self,
             hashes,
             |_, _, _| (),
@@ -355,11 +355,11 @@ impl RedisBloom {
             let (searched, mut kept) = (left, 0);
             let key = |position: &u16| layer.indexes(hashes[usize::from(*position)]);
             layer.flat.contains_each(&searched[..len], key, |at, len, answers| {
-                AccessPlan::each_one(answers, |i| {
+                Prefetching::each_one(answers, |i| {
                     let position = usize::from(searched[at + i]);
                     found[position / 64] |= 1 << (position % 64);
                 });
-                AccessPlan::each_one(!answers & u64::MAX >> (64 - len), |i| {
+                Prefetching::each_one(!answers & u64::MAX >> (64 - len), |i| {
                     left[kept] = searched[at + i];
                     kept += 1;
                 });

@@ -11,7 +11,7 @@ use crate::java::{FormatImpl, JavaBuilder, KeyImpl, Layout};
 use alloc::format;
 use core::fmt;
 use lanebloom::BuildError;
-use lanebloom::internal::AccessPlan;
+use lanebloom::internal::Prefetching;
 
 /// Bytes of an `int`.
 const INT: usize = 4;
@@ -197,7 +197,7 @@ impl NextIndex for LongIndexes {
     /// sign. The sum of a key changes its sign only if the first hash is below about the number of
     /// bits of a key.
     #[inline(always)]
-    fn columns(tile: &[Self; AccessPlan::TILE], modulo: &Modulo, columns: &mut [Column]) -> bool {
+    fn columns(tile: &[Self; Prefetching::TILE], modulo: &Modulo, columns: &mut [Column]) -> bool {
         let steps = columns.len() as i64 - 1;
         let changes = tile
             .iter()
@@ -208,8 +208,8 @@ impl NextIndex for LongIndexes {
         let bits = modulo.bits() as u32;
         // A multiple of the bits that no step is below.
         let above = (1u64 << 31).div_ceil(modulo.bits()) * modulo.bits();
-        let (mut index, mut step) = ([0; AccessPlan::TILE], [0; AccessPlan::TILE]);
-        for i in 0..AccessPlan::TILE {
+        let (mut index, mut step) = ([0; Prefetching::TILE], [0; Prefetching::TILE]);
+        for i in 0..Prefetching::TILE {
             let LongIndexes { next, step: by } = tile[i];
             let sign = next >> 63;
             index[i] = modulo.remainder((next ^ sign) as u64) as u32;
@@ -217,7 +217,7 @@ impl NextIndex for LongIndexes {
         }
         for column in columns {
             *column = index;
-            for i in 0..AccessPlan::TILE {
+            for i in 0..Prefetching::TILE {
                 // Below 2^32; the lesser one is what is left.
                 let next = index[i] + step[i];
                 index[i] = next.min(next.wrapping_sub(bits));

@@ -1,7 +1,7 @@
 //! A block of a split-block filter: which one a hash has, which bits, and the loops over the blocks
 //! of many hashes. The specification, from Parquet's BloomFilter.md.
 
-use lanebloom::internal::AccessPlan;
+use lanebloom::internal::Prefetching;
 use lanebloom::internal::bounds::Load;
 
 /// Bytes of a block.
@@ -57,12 +57,12 @@ pub(super) fn holds<T: Load>(block: &Block<T>, hash: u64) -> bool {
 #[inline(always)]
 pub(super) fn each_tile<T: Load>(
     blocks: &[Block<T>],
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
     work: impl Fn(&[u32], &[u64]) -> u64,
 ) {
-    access.tiles(
+    prefetching.tiles(
         &mut (),
         hashes,
         |(), _, hash| block_index(*hash, blocks.len()) as u32,
@@ -78,12 +78,12 @@ pub(super) fn each_tile<T: Load>(
 #[inline(always)]
 pub(super) fn insert_all_mut(
     blocks: &mut [Block<u64>],
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     mask: impl Fn(u64) -> Block<u64>,
 ) -> usize {
     let (count, mut changed) = (blocks.len(), 0);
-    access.tiles(
+    prefetching.tiles(
         blocks,
         hashes,
         |_, _, hash| block_index(*hash, count) as u32,
@@ -108,13 +108,13 @@ pub(super) fn insert_all_mut(
 #[inline(always)]
 pub(super) fn each_block<T: Load>(
     blocks: &[Block<T>],
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
     work: impl Fn(&Block<T>, u64) -> bool,
 ) {
-    each_tile(blocks, access, hashes, each, |places, hashes| {
-        AccessPlan::answers(
+    each_tile(blocks, prefetching, hashes, each, |places, hashes| {
+        Prefetching::answers(
             places
                 .iter()
                 .zip(hashes)

@@ -16,7 +16,7 @@ use lanebloom::hash::FilterHasher;
 use lanebloom::internal::bounds::{Answer, Load, Scratch, Source};
 use lanebloom::internal::traits::{Engine, Insert, InsertMut, Union};
 use lanebloom::internal::{
-    AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length, into_ok,
+    AtomicU64, Bits, Hint, Isa, Plan, Prefetching, Sets, acquire_if, assert_same_length, into_ok,
 };
 use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
 
@@ -169,7 +169,7 @@ impl<C: Content> SplitBlock<C> {
     #[inline(always)]
     fn prefetch_few(&self, hashes: &[u64]) {
         let blocks = self.blocks();
-        if AccessPlan::prefetches(self.memory_bytes()) {
+        if Prefetching::prefetches(self.memory_bytes()) {
             for hash in hashes {
                 Hint::L1.prefetch(&raw const blocks[block_index(*hash, blocks.len())]);
             }
@@ -198,9 +198,9 @@ impl<C: Content> Engine for SplitBlock<C> {
         if hashes.is_empty() {
             return;
         }
-        let access = AccessPlan::lookups(self.memory_bytes(), 1);
+        let prefetching = Prefetching::lookups(self.memory_bytes(), 1);
         let each = &mut |at, _, bitmap| found[at / 64] = bitmap;
-        kernel::contains_each(self.isa, self.blocks(), access, hashes, each);
+        kernel::contains_each(self.isa, self.blocks(), prefetching, hashes, each);
         acquire_if(C::SHARED);
     }
 
@@ -279,8 +279,8 @@ impl<C: Content> Engine for SplitBlock<C> {
 impl SplitBlock<Owned> {
     /// Inserts. Calls `each(start, len, changed)` for every tile.
     fn insert_each(&self, hashes: &[u64], each: &mut dyn FnMut(usize, usize, u64)) {
-        let access = AccessPlan::changes(self.memory_bytes(), 1);
-        kernel::insert_each(self.isa, self.blocks(), access, hashes, each);
+        let prefetching = Prefetching::changes(self.memory_bytes(), 1);
+        kernel::insert_each(self.isa, self.blocks(), prefetching, hashes, each);
         acquire_if(true);
     }
 }
@@ -288,13 +288,13 @@ impl SplitBlock<Owned> {
 #[doc(hidden)]
 impl InsertMut for SplitBlock<Owned> {
     fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
-        let access = AccessPlan::changes(self.memory_bytes(), 1);
+        let prefetching = Prefetching::changes(self.memory_bytes(), 1);
         let Self { content, isa } = self;
         match (answer, content.bits.fours_mut()) {
             (None, Some(blocks)) => {
                 let (blocks, mut new) = (&mut blocks[..content.blocks.get()], 0);
                 source.for_each_chunk(usize::MAX, |_, hashes| {
-                    new += kernel::insert_all_mut(*isa, blocks, access, hashes);
+                    new += kernel::insert_all_mut(*isa, blocks, prefetching, hashes);
                 });
                 new
             }
@@ -321,7 +321,7 @@ impl Insert for SplitBlock<Owned> {
     ) -> Result<usize, Infallible> {
         if Plan::of_keys(source.len()).is_few() {
             let mut changed = 0;
-            let mut space = Scratch::<{ AccessPlan::TILE }>::default();
+            let mut space = Scratch::<{ Prefetching::TILE }>::default();
             let hashes = source.hashes(0..source.len(), &mut space);
             self.insert_each(hashes, &mut |_, _, bits| changed = bits);
             if let (Some(answer), 1..) = (answer, source.len()) {

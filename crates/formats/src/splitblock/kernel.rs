@@ -10,7 +10,7 @@ mod x86_64;
 
 use super::block::{self, Block, block_index, each_block, mask};
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, AtomicU64, Bits, Isa, Level};
+use lanebloom::internal::{AtomicU64, Bits, Isa, Level, Prefetching};
 
 /// Whether the block of the hash has all its bits. There is at least one block.
 #[inline(always)]
@@ -33,20 +33,20 @@ pub(super) fn contains<T: Load>(isa: Isa, blocks: &[Block<T>], hash: u64) -> boo
 pub(super) fn contains_each<T: Load>(
     isa: Isa,
     blocks: &[Block<T>],
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
 ) {
     match isa.level() {
-        Level::Plain => each_block(blocks, access, hashes, each, block::holds),
+        Level::Plain => each_block(blocks, prefetching, hashes, each, block::holds),
         // SAFETY: as in `contains`.
         #[cfg(lanebloom_x86_64)]
-        Level::Avx2 => unsafe { x86_64::contains_each(blocks, access, hashes, each) },
+        Level::Avx2 => unsafe { x86_64::contains_each(blocks, prefetching, hashes, each) },
         // SAFETY: as in `contains`.
         #[cfg(lanebloom_avx512)]
-        Level::Avx512 => unsafe { x86_64::avx512::contains_each(blocks, access, hashes, each) },
+        Level::Avx512 => unsafe { x86_64::avx512::contains_each(blocks, prefetching, hashes, each) },
         #[cfg(lanebloom_aarch64)]
-        Level::Neon => each_block(blocks, access, hashes, each, aarch64::holds),
+        Level::Neon => each_block(blocks, prefetching, hashes, each, aarch64::holds),
     }
 }
 
@@ -67,13 +67,13 @@ pub(super) fn insert(isa: Isa, blocks: &[Block<AtomicU64>], hash: u64) -> bool {
 
 /// Inserts hashes by plain stores; returns how many changed a block.
 #[cfg_attr(not(lanebloom_x86_64), expect(unused_variables, reason = "the same for each level"))]
-pub(super) fn insert_all_mut(isa: Isa, blocks: &mut [Block<u64>], access: AccessPlan, hashes: &[u64]) -> usize {
+pub(super) fn insert_all_mut(isa: Isa, blocks: &mut [Block<u64>], prefetching: Prefetching, hashes: &[u64]) -> usize {
     #[cfg(lanebloom_x86_64)]
     if isa.level() != Level::Plain {
         // SAFETY: as in `insert`.
-        return unsafe { x86_64::insert_all_mut(blocks, access, hashes) };
+        return unsafe { x86_64::insert_all_mut(blocks, prefetching, hashes) };
     }
-    block::insert_all_mut(blocks, access, hashes, mask)
+    block::insert_all_mut(blocks, prefetching, hashes, mask)
 }
 
 /// Inserts hashes. Calls `each(start, len, bitmap)` for every tile, with the bitmap of the hashes
@@ -81,19 +81,19 @@ pub(super) fn insert_all_mut(isa: Isa, blocks: &mut [Block<u64>], access: Access
 pub(super) fn insert_each(
     isa: Isa,
     blocks: &[Block<AtomicU64>],
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
 ) {
     match isa.level() {
-        Level::Plain => each_block(blocks, access, hashes, each, |block, hash| {
+        Level::Plain => each_block(blocks, prefetching, hashes, each, |block, hash| {
             Bits::set_four(block, mask(hash))
         }),
         // SAFETY: as in `insert`.
         #[cfg(lanebloom_x86_64)]
-        _ => unsafe { x86_64::insert_each(blocks, access, hashes, each) },
+        _ => unsafe { x86_64::insert_each(blocks, prefetching, hashes, each) },
         #[cfg(lanebloom_aarch64)]
-        Level::Neon => each_block(blocks, access, hashes, each, aarch64::insert),
+        Level::Neon => each_block(blocks, prefetching, hashes, each, aarch64::insert),
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn all_levels_agree() {
         let large = (4 << 20) / BLOCK_BYTES;
-        assert!(AccessPlan::lookups(large * BLOCK_BYTES, 1).hint().is_some());
+        assert!(Prefetching::lookups(large * BLOCK_BYTES, 1).hint().is_some());
         for (count, keys) in [(1, 9), (3, 40), (1000, 12_000), (large, 40_000)] {
             let model = Bits::new(count.div_ceil(2)).unwrap();
             let blocks = &model.fours()[..count];
@@ -159,7 +159,7 @@ mod tests {
                             insert_each(
                                 isa,
                                 ours,
-                                AccessPlan::changes(bytes, 1),
+                                Prefetching::changes(bytes, 1),
                                 part,
                                 &mut |at, len, bitmap| {
                                     assert!(len == 64 || bitmap >> len == 0);
@@ -176,9 +176,10 @@ mod tests {
                     assert!(bits.words().eq(model.words()), "{isa}");
                 }
                 let mut own = alloc::vec![[0; 4]; count];
-                let access = AccessPlan::changes(bytes, 1);
+                let prefetching = Prefetching::changes(bytes, 1);
                 let (first, rest) = inserted.split_at(keys / 3);
-                let new = insert_all_mut(isa, &mut own, access, first) + insert_all_mut(isa, &mut own, access, rest);
+                let new = insert_all_mut(isa, &mut own, prefetching, first)
+                    + insert_all_mut(isa, &mut own, prefetching, rest);
                 assert_eq!(new, changed.iter().filter(|changed| **changed).count(), "{isa}");
                 assert!(
                     own.iter()
@@ -190,11 +191,11 @@ mod tests {
                 }
                 for len in (0..150).chain([asked.len()]).filter(|len| *len <= asked.len()) {
                     let mut answers = Vec::new();
-                    let access = AccessPlan::lookups(bytes, 1);
+                    let prefetching = Prefetching::lookups(bytes, 1);
                     contains_each(
                         isa,
                         blocks,
-                        access,
+                        prefetching,
                         &asked[asked.len() - len..],
                         &mut |at, len, bitmap| {
                             assert_eq!(at, answers.len());
@@ -221,8 +222,8 @@ mod tests {
                     block[bit / 64] ^= 1 << (bit % 64);
                     assert!(!contains(isa, &as_bytes(block), hash), "{isa} {bit}");
                     let mut answers = 0;
-                    let access = AccessPlan::lookups(BLOCK_BYTES, 1);
-                    contains_each(isa, &as_bytes(block), access, &[hash; 64], &mut |_, _, found| {
+                    let prefetching = Prefetching::lookups(BLOCK_BYTES, 1);
+                    contains_each(isa, &as_bytes(block), prefetching, &[hash; 64], &mut |_, _, found| {
                         answers |= found
                     });
                     assert_eq!(answers, 0, "{isa} {bit}");
@@ -258,7 +259,7 @@ mod tests {
                                 insert_each(
                                     isa,
                                     blocks,
-                                    AccessPlan::changes(BLOCK_BYTES, 1),
+                                    Prefetching::changes(BLOCK_BYTES, 1),
                                     part,
                                     &mut |_, _, _| (),
                                 );

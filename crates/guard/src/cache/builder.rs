@@ -5,7 +5,7 @@ use crate::cache::entries::{BoxExpiry, Cached, Key, Listener, Moka, OfValue, Val
 use crate::cache::error::CacheBuildError;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
-use crate::cache::limits::{Limits, LoadPlaces};
+use crate::cache::limits::{Limits, LoadPermits};
 use crate::cache::stats::CacheCounts;
 use crate::cache::warning::Warning;
 use crate::cache::{Cache, Inner, NO_FEED, future, sync};
@@ -402,18 +402,18 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
         self
     }
 
-    /// Limits the loads that run at a time to `at_once`, and those that wait for a place to
+    /// Limits the loads that run at a time to `at_once`, and those that wait for a permit to
     /// `waiting`. Further loads are refused and do not reach the store. A call of `load_many` is
     /// one load; a rebuild is not a load. Without a limit, every get that needs a load runs one:
     /// under an attack on an open filter, one per request.
     ///
     /// Gets that need no load, or join a running one, add none. A refusal is an error like the
     /// loader's: all gets that wait for this load return it, and it is not cached. While a load
-    /// waits for [other keys](crate#loaders-that-get-other-keys), it lends its place, and it
-    /// continues once it has a place again.
+    /// waits for [other keys](crate#loaders-that-get-other-keys), it lends its permit, and it
+    /// continues once it has a permit again.
     ///
     /// It needs a [`load_timeout`](Self::load_timeout), since a load that never ends would keep its
-    /// place.
+    /// permit.
     ///
     /// ```
     /// # use lanebloom_guard::future::GuardedCache;
@@ -441,7 +441,7 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
         self
     }
 
-    /// The longest time of a load, including its wait for a place of the
+    /// The longest time of a load, including its wait for a permit of the
     /// [`load_limit`](Self::load_limit). After that, every get that waits for the load fails with
     /// an error, which is not cached. A call of `load_many` is one load.
     ///
@@ -452,7 +452,7 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     ///   there. The clock of [`time_to_live`](Self::time_to_live) is another one, which tokio does
     ///   not move.
     /// - If gets block, the cache cannot end the thread that runs the loader. The timeout ends the
-    ///   wait for a place, and the waits of the gets that joined the load. The get that runs the
+    ///   wait for a permit, and the waits of the gets that joined the load. The get that runs the
     ///   loader returns when the loader does, and its row is cached. Until then, further gets join
     ///   the load, and each waits for at most this time. Give the store's client a timeout too.
     ///
@@ -538,9 +538,9 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
         let limits = Limits {
             cache: options.name.as_str().into(),
             timeout: options.load_timeout,
-            places: options
+            permits: options
                 .load_limit
-                .map(|(at_once, waiting)| Arc::new(LoadPlaces::new(at_once, waiting))),
+                .map(|(at_once, waiting)| Arc::new(LoadPermits::new(at_once, waiting))),
         };
         let inner = Inner {
             guard: CacheGuard::new_open(filter),
@@ -629,10 +629,10 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
         times?;
         match (self.load_limit, self.load_timeout, self.gather) {
             (Some((0, waiting)), ..) => Err(format!("load_limit(0, {waiting}): no load could run; allow at least 1")),
-            // A load may wait, in a task that the cache does not know to be its own, for a place
+            // A load may wait, in a task that the cache does not know to be its own, for a permit
             // that only this load can free.
             (Some((at_once, waiting)), None, _) => Err(format!(
-                "load_limit({at_once}, {waiting}) needs a load_timeout: a load that never ends would keep its place \
+                "load_limit({at_once}, {waiting}) needs a load_timeout: a load that never ends would keep its permit \
                  forever"
             )),
             (.., Some((_, 0))) => Err(String::from("gather_gets: a batch of at most 0 keys; allow at least 1")),

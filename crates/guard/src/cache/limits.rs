@@ -16,9 +16,9 @@ use tokio::task::unconstrained;
 pub(super) struct Limits {
     /// The name of the cache, for the [`Timer`].
     pub(super) cache: Arc<str>,
-    /// The time that a load may take, including its wait for a place.
+    /// The time that a load may take, including its wait for a permit.
     pub(super) timeout: Option<Duration>,
-    pub(super) places: Option<Arc<LoadPlaces>>,
+    pub(super) permits: Option<Arc<LoadPermits>>,
 }
 
 impl Limits {
@@ -30,11 +30,11 @@ impl Limits {
         }
     }
 
-    /// A place for a new load, which must [take](LoadPlace::take) it.
-    pub(super) fn place(&self) -> Option<Arc<LoadPlace>> {
-        let places = self.places.as_ref()?;
-        Some(Arc::new(LoadPlace {
-            places: Arc::clone(places),
+    /// A permit for a new load, which must [take](LoadPermit::take) it.
+    pub(super) fn permit(&self) -> Option<Arc<LoadPermit>> {
+        let permits = self.permits.as_ref()?;
+        Some(Arc::new(LoadPermit {
+            permits: Arc::clone(permits),
             state: Mutex::default(),
             changed: Notify::new(),
         }))
@@ -53,15 +53,15 @@ impl Drop for Timer<'_> {
     }
 }
 
-/// The places of running loads, and of loads that wait for such a place.
+/// The permits of running loads, and of loads that wait for such a permit.
 #[derive(Debug)]
-pub(super) struct LoadPlaces {
+pub(super) struct LoadPermits {
     running: Semaphore,
     waiting: Semaphore,
     refused: LoadError,
 }
 
-impl LoadPlaces {
+impl LoadPermits {
     pub(super) fn new(at_once: usize, waiting: usize) -> Self {
         let semaphore = |permits: usize| Semaphore::new(permits.min(Semaphore::MAX_PERMITS));
         Self {
@@ -80,17 +80,17 @@ impl LoadPlaces {
     }
 }
 
-/// A load's place. While the load waits for other loads, it lends the place. Otherwise loads that
-/// hold all places could wait forever for a load that has none.
+/// A load's permit. While the load waits for other loads, it lends the permit. Otherwise loads that
+/// hold all permits could wait forever for a load that has none.
 ///
-/// The load's code runs only while the load has the place, except for [`LoadPart::Uncounted`]. An
-/// awaited load lends the place between two polls. So it has the place again before its code sees
+/// The load's code runs only while the load has the permit, except for [`LoadPart::Uncounted`]. An
+/// awaited load lends the permit between two polls. So it has the permit again before its code sees
 /// that a wait is over, even if the code has dropped the get by then (a timeout, a `select`).
 #[derive(Debug)]
-pub(super) struct LoadPlace {
-    places: Arc<LoadPlaces>,
+pub(super) struct LoadPermit {
+    permits: Arc<LoadPermits>,
     state: Mutex<LoadPlaceState>,
-    /// Notifies that another part of the load holds the place, or that the load is over.
+    /// Notifies that another part of the load holds the permit, or that the load is over.
     changed: Notify,
 }
 
@@ -124,23 +124,23 @@ struct LoadPlaceState {
 }
 
 impl LoadPlaceState {
-    /// Whether a part may go on: the load has its place, or is over. An uncounted part also goes on
-    /// while gets of the load wait, since it would keep the place from them.
+    /// Whether a part may go on: the load has its permit, or is over. An uncounted part also goes
+    /// on while gets of the load wait, since it would keep the permit from them.
     fn lets_in(&self, part: LoadPart) -> bool {
         let is_lent = self.running == 0 && self.waits > 0;
         self.is_held || self.is_over || part == LoadPart::Uncounted && is_lent
     }
 }
 
-impl LoadPlace {
-    /// Takes the place for a load that begins. Dropping the returned value gives it back.
+impl LoadPermit {
+    /// Takes the permit for a load that begins. Dropping the returned value gives it back.
     pub(super) async fn take(&self) -> Result<Taken<'_>, LoadError> {
-        self.places.acquire().await?.forget();
+        self.permits.acquire().await?.forget();
         self.state().is_held = true;
         Ok(Taken(self))
     }
 
-    /// Waits until the load has its place. This is never refused, since the load has begun.
+    /// Waits until the load has its permit. This is never refused, since the load has begun.
     pub(super) async fn enter(&self, part: LoadPart) {
         loop {
             // Created before the look, so that it notices every change from here on.
@@ -153,7 +153,7 @@ impl LoadPlace {
                 }
             }
             // Another part of the load may be first. Then there may never be a second permit.
-            let mut permit = pin!(self.places.running.acquire());
+            let mut permit = pin!(self.permits.running.acquire());
             let first = poll_fn(|context| match changed.as_mut().poll(context) {
                 Poll::Ready(()) => Poll::Ready(None),
                 Poll::Pending => permit.as_mut().poll(context).map(Result::ok),
@@ -164,9 +164,9 @@ impl LoadPlace {
         }
     }
 
-    /// Enters as [`enter`](Self::enter) does, but never waits, even if all places are taken.
+    /// Enters as [`enter`](Self::enter) does, but never waits, even if all permits are taken.
     fn enter_anyway(&self, part: LoadPart) {
-        if let Ok(permit) = self.places.running.try_acquire() {
+        if let Ok(permit) = self.permits.running.try_acquire() {
             self.hold(permit, part);
         }
         self.state().running += part.count();
@@ -190,7 +190,7 @@ impl LoadPlace {
         }
     }
 
-    /// Lends the place while `part` waits. `blocks` means that the get blocks its thread.
+    /// Lends the permit while `part` waits. `blocks` means that the get blocks its thread.
     pub(super) fn lend(self: Arc<Self>, part: LoadPart, blocks: bool) -> Lent {
         self.state().waits += 1;
         let leaves = blocks || part != LoadPart::Awaited;
@@ -198,7 +198,7 @@ impl LoadPlace {
             self.leave(part);
         }
         Lent {
-            place: self,
+            permit: self,
             waits: true,
             left: leaves.then_some(part),
         }
@@ -229,7 +229,7 @@ impl LoadPlace {
     pub(super) fn pause(self: Arc<Self>, part: LoadPart) -> Lent {
         self.leave(part);
         Lent {
-            place: self,
+            permit: self,
             waits: false,
             left: Some(part),
         }
@@ -238,7 +238,7 @@ impl LoadPlace {
     fn give_back(&self, state: &mut LoadPlaceState) {
         if state.is_held {
             state.is_held = false;
-            self.places.running.add_permits(1);
+            self.permits.running.add_permits(1);
         }
     }
 
@@ -247,8 +247,8 @@ impl LoadPlace {
     }
 }
 
-/// A load that has taken its place. It ends when this is dropped.
-pub(super) struct Taken<'a>(&'a LoadPlace);
+/// A load that has taken its permit. It ends when this is dropped.
+pub(super) struct Taken<'a>(&'a LoadPermit);
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
@@ -260,7 +260,7 @@ impl Drop for Taken<'_> {
 }
 
 /// A running task of a load.
-struct Running<'a>(&'a LoadPlace);
+struct Running<'a>(&'a LoadPermit);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
@@ -268,27 +268,27 @@ impl Drop for Running<'_> {
     }
 }
 
-/// A place whose load waits.
+/// A permit whose load waits.
 pub(super) struct Lent {
-    place: Arc<LoadPlace>,
+    permit: Arc<LoadPermit>,
     waits: bool,
     /// The part that is stopped while it waits.
     left: Option<LoadPart>,
 }
 
 impl Lent {
-    /// Ends the wait, and waits for the place.
+    /// Ends the wait, and waits for the permit.
     pub(super) async fn end(mut self) {
         self.end_wait();
         if let Some(part) = self.left {
-            self.place.enter(part).await;
+            self.permit.enter(part).await;
             self.left = None;
         }
     }
 
     fn end_wait(&mut self) {
         if mem::take(&mut self.waits) {
-            self.place.state().waits -= 1;
+            self.permit.state().waits -= 1;
         }
     }
 }
@@ -298,7 +298,7 @@ impl Drop for Lent {
         self.end_wait();
         if let Some(part) = self.left {
             // The thread unwinds, or it has dropped a get that it awaited by `block_on`.
-            self.place.enter_anyway(part);
+            self.permit.enter_anyway(part);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A loader may get other keys: a row's parent, of the same cache or another. Its load then waits
 //! for their loads. If waits form a cycle, no load in it ends. So each wait of a load is recorded
 //! here, and a wait that would close a cycle fails. A get outside of loads records nothing, since
-//! no load waits for it. A load that waits also lends its place among the loads that its cache
+//! no load waits for it. A load that waits also lends its permit among the loads that its cache
 //! allows at a time.
 //!
 //! A cycle of loads of single keys is a row that needs itself. A cycle with a load of many keys may
@@ -13,7 +13,7 @@
 //! [`LoadScope`] to a task or thread that it starts.
 
 use crate::cache::error::{LoadError, LoadErrorKind};
-use crate::cache::limits::{Lent, Limits, LoadPart, LoadPlace, block_on, block_on_for};
+use crate::cache::limits::{Lent, Limits, LoadPart, LoadPermit, block_on, block_on_for};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,31 +28,31 @@ tokio::task_local! {
 #[derive(Clone, Debug)]
 struct Scope {
     load: Load,
-    place: Option<Arc<LoadPlace>>,
+    permit: Option<Arc<LoadPermit>>,
 }
 
 impl Scope {
     async fn run<T>(self, part: impl Future<Output = T>) -> T {
-        let place = self.place.clone();
+        let permit = self.permit.clone();
         let part = CURRENT.scope(self.with(LoadPart::Awaited), part);
-        match place {
+        match permit {
             None => part.await,
-            Some(place) => place.run(part).await,
+            Some(permit) => permit.run(part).await,
         }
     }
 
     fn run_blocking<T>(self, part: impl FnOnce() -> T) -> T {
-        let place = self.place.clone();
+        let permit = self.permit.clone();
         let current = self.with(LoadPart::Thread);
-        let Some(place) = place else {
+        let Some(permit) = permit else {
             return CURRENT.sync_scope(current, part);
         };
         // If code of the load calls this, it waits until this returns.
-        let around = CURRENT.try_with(|around| around.is_in(&place).then(|| around.part.get()));
-        let left = around.ok().flatten().map(|around| Arc::clone(&place).pause(around));
-        block_on(place.enter(LoadPart::Thread));
+        let around = CURRENT.try_with(|around| around.is_in(&permit).then(|| around.part.get()));
+        let left = around.ok().flatten().map(|around| Arc::clone(&permit).pause(around));
+        block_on(permit.enter(LoadPart::Thread));
         let output = CURRENT.sync_scope(current, || {
-            let _running = InThread(&place);
+            let _running = InThread(&permit);
             part()
         });
         if let Some(left) = left {
@@ -77,23 +77,26 @@ struct CurrentPart {
 }
 
 impl CurrentPart {
-    fn is_in(&self, place: &Arc<LoadPlace>) -> bool {
-        self.scope.place.as_ref().is_some_and(|other| Arc::ptr_eq(other, place))
+    fn is_in(&self, permit: &Arc<LoadPermit>) -> bool {
+        self.scope
+            .permit
+            .as_ref()
+            .is_some_and(|other| Arc::ptr_eq(other, permit))
     }
 
     /// From now on, this part counts as waiting for others.
     fn hand_over(&self) {
         if self.part.get() == LoadPart::Thread {
             self.part.set(LoadPart::Uncounted);
-            if let Some(place) = &self.scope.place {
-                place.leave(LoadPart::Thread);
+            if let Some(permit) = &self.scope.permit {
+                permit.leave(LoadPart::Thread);
             }
         }
     }
 }
 
 /// A part of a load that runs in this thread.
-struct InThread<'a>(&'a LoadPlace);
+struct InThread<'a>(&'a LoadPermit);
 
 impl Drop for InThread<'_> {
     fn drop(&mut self) {
@@ -108,7 +111,7 @@ impl Drop for InThread<'_> {
 /// [`sync_scope`](Self::sync_scope) is [part of the load](crate#loaders-that-get-other-keys).
 ///
 /// A thread that calls [`current`](Self::current), or awaits a get by a `block_on`, counts as
-/// waiting from then on: a get of another part may lend the place. Code that blocks its task until
+/// waiting from then on: a get of another part may lend the permit. Code that blocks its task until
 /// a get has ended, by `block_in_place` for example, needs a [`sync_scope`](Self::sync_scope)
 /// around the get.
 ///
@@ -228,7 +231,7 @@ impl Load {
         self.0 & OF_WAITER != 0
     }
 
-    /// Runs a load once it has a place. The timeout drops `load`.
+    /// Runs a load once it has a permit. The timeout drops `load`.
     pub(super) async fn run<T>(
         self,
         limits: &Limits,
@@ -236,10 +239,10 @@ impl Load {
     ) -> Result<T, LoadError> {
         let scope = self.scope(limits);
         let run = async {
-            let place = scope.place.clone();
-            let _taken = match &place {
+            let permit = scope.permit.clone();
+            let _taken = match &permit {
                 None => None,
-                Some(place) => Some(place.take().await?),
+                Some(permit) => Some(permit.take().await?),
             };
             let _timer = limits.timer();
             scope.run(load).await
@@ -252,18 +255,18 @@ impl Load {
         }
     }
 
-    /// Runs a load in this thread once it has a place. The timeout ends only the wait for the
-    /// place.
+    /// Runs a load in this thread once it has a permit. The timeout ends only the wait for the
+    /// permit.
     pub(super) fn run_blocking<T>(
         self,
         limits: &Limits,
         load: impl FnOnce() -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
         let scope = self.scope(limits);
-        let place = scope.place.clone();
-        let _taken = match &place {
+        let permit = scope.permit.clone();
+        let _taken = match &permit {
             None => None,
-            Some(place) => Some(block_on_for(place.take(), limits.timeout)??),
+            Some(permit) => Some(block_on_for(permit.take(), limits.timeout)??),
         };
         let _timer = limits.timer();
         CURRENT.sync_scope(scope.with(LoadPart::Uncounted), load)
@@ -272,7 +275,7 @@ impl Load {
     fn scope(self, limits: &Limits) -> Scope {
         Scope {
             load: self,
-            place: limits.place(),
+            permit: limits.permit(),
         }
     }
 
@@ -303,7 +306,7 @@ impl Load {
         waits.entry(by.load).or_default().push(self);
         Ok(Wait {
             noted: Some((by.load, self)),
-            lent: by.place.map(|place| place.lend(part, blocks)),
+            lent: by.permit.map(|permit| permit.lend(part, blocks)),
         })
     }
 }
@@ -344,7 +347,7 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// Ends the wait. The load continues once it has its place again.
+    /// Ends the wait. The load continues once it has its permit again.
     pub(super) async fn end(mut self) {
         let lent = self.lent.take();
         drop(self);

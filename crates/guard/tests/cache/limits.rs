@@ -50,14 +50,14 @@ impl Running {
     }
 }
 
-/// A cache with this number of places, whose loads get others.
-fn nested<L>(places: usize, load: impl Fn(Cache, u64) -> L + Send + Sync + 'static) -> Cache
+/// A cache with this number of permits, whose loads get others.
+fn nested<L>(permits: usize, load: impl Fn(Cache, u64) -> L + Send + Sync + 'static) -> Cache
 where
     L: Future<Output = Result<Option<u64>, LoadError>> + Send + 'static,
 {
     let cell: Arc<OnceLock<Cache>> = Arc::default();
     let of_loads = Arc::clone(&cell);
-    let builder = builder().load_limit(places, 10_000).load_timeout(LONG);
+    let builder = builder().load_limit(permits, 10_000).load_timeout(LONG);
     let cache = builder
         .build(move |id| load(of_loads.get().unwrap().clone(), id))
         .unwrap();
@@ -67,13 +67,13 @@ where
 
 /// [`nested`], for threads.
 fn nested_blocking(
-    places: usize,
+    permits: usize,
     timeout: Duration,
     load: impl Fn(&Blocking, u64) -> Result<Option<u64>, LoadError> + Send + Sync + 'static,
 ) -> Blocking {
     let cell: Arc<OnceLock<Blocking>> = Arc::default();
     let of_loads = Arc::clone(&cell);
-    let builder = builder().load_limit(places, 100).load_timeout(timeout);
+    let builder = builder().load_limit(permits, 100).load_timeout(timeout);
     let cache = builder
         .build_blocking(move |id| load(of_loads.get().unwrap(), id))
         .unwrap();
@@ -201,7 +201,7 @@ async fn a_load_beyond_the_limit_is_refused_and_not_remembered() {
     assert_eq!(cache.get(&4).await.unwrap(), Some(4));
 }
 
-/// `load_many` takes one place, and errors, panics and timeouts give it back.
+/// `load_many` takes one permit, and errors, panics and timeouts give it back.
 #[tokio::test(start_paused = true)]
 async fn every_end_of_a_load_gives_its_place_back() {
     struct Batches(Mutex<usize>);
@@ -268,8 +268,8 @@ fn a_load_whose_thread_waits_for_its_place_ends() {
     assert_eq!(cache.get(&3).unwrap(), Some(3));
 }
 
-/// Loads that get others in every way, begun and given up by many: they lend their places, keep the
-/// limit, end, and leave all places behind.
+/// Loads that get others in every way, begun and given up by many: they lend their permits, keep
+/// the limit, end, and leave all permits behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn loads_of_every_shape_keep_the_limit_and_end() {
     const KEYS: u64 = 60;
@@ -446,7 +446,7 @@ async fn a_timeout_cancels_the_load_for_all_who_wait() {
             Ok::<_, Infallible>(Some(id))
         }
     };
-    // One place: the second key's load waits for it, and its time is over too.
+    // One permit: the second key's load waits for it, and its time is over too.
     let builder = builder().load_timeout(Duration::from_secs(5)).load_limit(1, 10);
     let cache = builder.build(read).unwrap();
     let began = tokio::time::Instant::now();
@@ -481,7 +481,7 @@ fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
     thread::scope(|scope| {
         let loading = scope.spawn(|| cache.get(&17));
         begun.recv().unwrap();
-        // One joins, and one waits for its place.
+        // One joins, and one waits for its permit.
         for key in [17, 18] {
             let error = cache.get(&key).unwrap_err();
             assert!(error.is_timeout(), "{error}");

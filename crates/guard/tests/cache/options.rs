@@ -36,7 +36,7 @@ fn an_option_that_a_cache_cannot_have_is_an_error() {
         ),
         (
             options().load_limit(2, 5),
-            "load_limit(2, 5) needs a load_timeout: a load that never ends would keep its place forever",
+            "load_limit(2, 5) needs a load_timeout: a load that never ends would keep its permit forever",
         ),
         (
             options().gather_gets(short, 9),

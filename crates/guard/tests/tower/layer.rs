@@ -323,14 +323,14 @@ async fn a_busy_service_makes_its_callers_wait() {
     let mut service = layer.layer(ConcurrencyLimit::new(inner, 1));
     let first = tokio::spawn(service.ready().await.unwrap().call(request("/1")));
 
-    // The one place is taken: not ready, and not because the request is one that would be refused.
+    // The one permit is taken: not ready, and not because the request is one that would be refused.
     let mut waiting = poll_ready(&mut service);
     assert!(waiting.is_pending());
     end.send(()).unwrap();
     first.await.unwrap().unwrap();
     waiting = poll_ready(&mut service);
     assert!(waiting.is_ready());
-    // A refused request leaves the place that was taken for it: to this service, and after its end
+    // A refused request leaves the permit that was taken for it: to this service, and after its end
     // to others.
     let refused = service.call(request("/100")).await.unwrap();
     assert_eq!(refused.status(), StatusCode::NOT_FOUND);

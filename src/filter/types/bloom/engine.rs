@@ -99,7 +99,7 @@ impl<W: LineWords> Engine for Bloom<W> {
     }
 
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.layout.rate_of(W::CELL, keys)
+        self.layout.rate_of(W::UNIT, keys)
     }
 
     /// The rate is the exact chance, computed from the words. (Here a counter above 0 has all its

@@ -151,7 +151,7 @@ impl<W: OwnWords> Sets for Bloom<W> {
     }
 
     fn keys_after(&self, factor: usize, rate: f64) -> usize {
-        folded(self.layout, factor).keys_at(W::CELL, rate)
+        folded(self.layout, factor).keys_at(W::UNIT, rate)
     }
 
     fn folded(&self, factor: usize, expected_keys: usize) -> Result<Self, BuildError> {

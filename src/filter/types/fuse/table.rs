@@ -11,7 +11,7 @@ use crate::geometry::fuse::{
     CELLS_PER_KEY, FINGERPRINT_BITS, FuseLayout, FuseProbe, LOG_SEGMENT, MOST_CELLS, SEEDS, multiplier,
 };
 use crate::kernel::fuse::FuseCells;
-use crate::kernel::plan::AccessPlan;
+use crate::kernel::plan::Prefetching;
 use crate::kernel::{Isa, Plan};
 use crate::words::arrays::{as_chunks, as_chunks_mut};
 use crate::words::memory::Words;
@@ -128,8 +128,8 @@ impl<B: FuseBytes> Engine for Fuse<B> {
     }
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        let access = AccessPlan::lookups(self.probe.bytes, self.layout.cells_per_key as usize);
-        self.cells().contains_bitmap(self.isa, access, hashes, found);
+        let prefetching = Prefetching::lookups(self.probe.bytes, self.layout.cells_per_key as usize);
+        self.cells().contains_bitmap(self.isa, prefetching, hashes, found);
     }
 
     #[inline(always)]

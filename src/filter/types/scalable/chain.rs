@@ -14,7 +14,7 @@ use crate::filter::types::bloom::engine::empty;
 use crate::filter::{Filter, Statistics};
 use crate::geometry::layout::Layout;
 use crate::geometry::rates;
-use crate::geometry::sizing::Cell;
+use crate::geometry::sizing::Unit;
 use crate::kernel::{Isa, Plan};
 use crate::words::once::OnceBox;
 use crate::words::sync::{AtomicU64, Ordering};
@@ -431,7 +431,7 @@ impl Engine for Scalable {
             };
             let (layout, keys) = next;
             let added = left.min(keys);
-            rate = rates::any([rate, layout.rate_of(Cell::Bit, added)]);
+            rate = rates::any([rate, layout.rate_of(Unit::Bit, added)]);
             taken.add(keys, layout);
             left -= added;
         }

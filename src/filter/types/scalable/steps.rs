@@ -4,7 +4,7 @@
 use crate::error::{BuildError, BuildErrorKind, NoLayer};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, Layout};
 use crate::geometry::rates;
-use crate::geometry::sizing::{Cell, Request};
+use crate::geometry::sizing::{Request, Unit};
 use alloc::format;
 
 /// The most layers: a lookup searches all of them.
@@ -94,7 +94,7 @@ impl Taken {
 
 /// The rate of a full layer for `keys`.
 fn planned_rate(keys: usize, layout: Layout) -> f64 {
-    layout.rate_of(Cell::Bit, with_headroom(keys))
+    layout.rate_of(Unit::Bit, with_headroom(keys))
 }
 
 /// The number of keys for which a layer of `keys` is sized.

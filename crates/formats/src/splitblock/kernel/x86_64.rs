@@ -36,7 +36,7 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 use core::mem::transmute;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, AtomicU64};
+use lanebloom::internal::{AtomicU64, Prefetching};
 
 /// The multipliers, and below them what is shifted to the bit of each word. In one cache line.
 #[repr(align(64))]
@@ -91,12 +91,12 @@ pub(super) unsafe fn holds<T: Load>(block: &Block<T>, hash: u64) -> bool {
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn contains_each<T: Load>(
     blocks: &[Block<T>],
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
 ) {
     // SAFETY: this function's instruction set.
-    each_block(blocks, access, hashes, each, |block, hash| unsafe {
+    each_block(blocks, prefetching, hashes, each, |block, hash| unsafe {
         vector_holds(block, hash)
     });
 }
@@ -107,12 +107,12 @@ pub(super) unsafe fn contains_each<T: Load>(
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn insert_each(
     blocks: &[Block<AtomicU64>],
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
 ) {
     // SAFETY: this function's instruction set.
-    each_block(blocks, access, hashes, each, |block, hash| unsafe {
+    each_block(blocks, prefetching, hashes, each, |block, hash| unsafe {
         vector_set(block, hash)
     });
 }
@@ -235,9 +235,9 @@ unsafe fn set_half(words: *mut u64, mut old: [u64; 2], mask: [u64; 2]) -> bool {
 ///
 /// The CPU has AVX2 and BMI.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn insert_all_mut(blocks: &mut [Block<u64>], access: AccessPlan, hashes: &[u64]) -> usize {
+pub(super) unsafe fn insert_all_mut(blocks: &mut [Block<u64>], prefetching: Prefetching, hashes: &[u64]) -> usize {
     // SAFETY: this function's instruction set; any vector is four words.
-    block::insert_all_mut(blocks, access, hashes, |hash| unsafe {
+    block::insert_all_mut(blocks, prefetching, hashes, |hash| unsafe {
         transmute::<__m256i, Block<u64>>(vector_mask(hash))
     })
 }

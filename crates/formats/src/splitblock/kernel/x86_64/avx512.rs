@@ -7,7 +7,7 @@ use crate::splitblock::block::{Block, each_tile};
 use core::arch::asm;
 use core::arch::x86_64::*;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, as_chunks};
+use lanebloom::internal::{Prefetching, as_chunks};
 
 /// In registers above the first sixteen, which need no `vzeroupper`.
 ///
@@ -46,13 +46,13 @@ pub(in crate::splitblock::kernel) unsafe fn holds<T: Load>(block: &Block<T>, has
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(in crate::splitblock::kernel) unsafe fn contains_each<T: Load>(
     blocks: &[Block<T>],
-    access: AccessPlan,
+    prefetching: Prefetching,
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
 ) {
     // SAFETY: reads the 32 bytes of the array.
     let salts = _mm512_broadcast_i64x4(unsafe { _mm256_loadu_si256(CONSTANTS.0[0].as_ptr().cast()) });
-    each_tile(blocks, access, hashes, each, |places, hashes| {
+    each_tile(blocks, prefetching, hashes, each, |places, hashes| {
         let ((groups, rest), (keys, last)) = (as_chunks::<8, _>(places), as_chunks::<8, _>(hashes));
         let mut found = 0;
         for (i, (group, keys)) in groups.iter().zip(keys).enumerate() {

@@ -1,5 +1,5 @@
-//! The shared buckets of the d-left filter: find a key's cell, increment and decrement its count,
-//! make a cell. Also the arithmetic of a word of four cells. Takes hashes from `slots.rs`. This
+//! The shared buckets of the d-left filter: find a key's slot, increment and decrement its count,
+//! make a slot. Also the arithmetic of a word of four slots. Takes hashes from `slots.rs`. This
 //! file argues about races.
 //!
 //! # Addresses
@@ -7,19 +7,19 @@
 //! A hash has a bucket `q` and a remainder `r`, the highest 14 bits of its second product. In
 //! subtable `i` the key's bucket is `(q + step_i(r)) mod buckets`, and its remainder again `r`.
 //! Each of the four is a permutation of the pairs `(q, r)`: if two keys have the same bucket and
-//! remainder in one subtable, they have the same in all. So a cell with a key's remainder in any
+//! remainder in one subtable, they have the same in all. So a slot with a key's remainder in any
 //! of its buckets is the key's own, and an operation never decrements the count of another key.
 //! (Bonomi et al. say why this takes a permutation: it does not hold with four independent
 //! hashes.)
 //!
-//! # A cell
+//! # A slot
 //!
 //! | bits | meaning |
 //! |---|---|
 //! | 0 to 13 | the remainder |
-//! | 14 and 15 | the count of the key, 1 to 3; 0 is an empty cell, whose remainder is 0 too |
+//! | 14 and 15 | the count of the key, 1 to 3; 0 is an empty slot, whose remainder is 0 too |
 //!
-//! A key has at most one cell, which does not move while the key is there: a thread makes a cell
+//! A key has at most one slot, which does not move while the key is there: a thread makes a slot
 //! under the [stripe](super::super::stripes) of its remainder. `docs/proofs/SLOTS.md` has the
 //! argument.
 //!
@@ -29,7 +29,7 @@
 //! | `make`, `count_up` | compare-exchange `Release` | `find` |
 //! | `count_down` | compare-exchange `Release` | no thread relies on seeing a removal; an operation on the same word keeps earlier ones published |
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
-//! | `store` | store `Relaxed` | borrowed mutably: no other thread has the cells, and what hands them on orders them |
+//! | `store` | store `Relaxed` | borrowed mutably: no other thread has the slots, and what hands them on orders them |
 
 use crate::codec::Kind;
 use crate::error::{InsertErrorKind, SnapshotErrorKind};
@@ -46,20 +46,20 @@ use alloc::format;
 
 /// Subtables: a key has a bucket in each.
 const SUBTABLES: usize = 4;
-/// Words of a bucket, and cells of a word.
+/// Words of a bucket, and slots of a word.
 const BUCKET_WORDS: usize = 2;
-const WORD_CELLS: u32 = 4;
+const WORD_SLOTS: u32 = 4;
 /// Bits of a remainder.
 const REMAINDER_BITS: u32 = 14;
 /// Words of a key's buckets: one bucket in each subtable.
 const WORDS_PER_KEY: usize = SUBTABLES * BUCKET_WORDS;
 /// Cells of a key's buckets.
-const CELLS_PER_KEY: usize = WORDS_PER_KEY * WORD_CELLS as usize;
+const SLOTS_PER_KEY: usize = WORDS_PER_KEY * WORD_SLOTS as usize;
 
-/// The largest count of a cell.
+/// The largest count of a slot.
 const MAX_COUNT: u64 = 3;
 
-/// The lowest bit of every cell of a word, and the 14 of its remainder.
+/// The lowest bit of every slot of a word, and the 14 of its remainder.
 const ONES: u64 = 0x0001_0001_0001_0001;
 const REMAINDERS: u64 = 0x3fff * ONES;
 /// The bit after the remainder.
@@ -67,34 +67,34 @@ const MARKS: u64 = 0x4000 * ONES;
 /// A count of 1.
 const ONE: u64 = 1 << REMAINDER_BITS;
 
-/// The mark in every occupied cell.
+/// The mark in every occupied slot.
 #[inline(always)]
 const fn occupied(word: u64) -> u64 {
     (word | word >> 1) & MARKS
 }
 
-/// The mark in every occupied cell with this remainder.
+/// The mark in every occupied slot with this remainder.
 #[inline(always)]
 const fn matches(word: u64, remainder: u64) -> u64 {
     let differences = (word ^ (remainder * ONES)) & REMAINDERS;
-    // The sum has the mark where there is a difference, and never a carry into the next cell.
+    // The sum has the mark where there is a difference, and never a carry into the next slot.
     !(differences + REMAINDERS) & occupied(word)
 }
 
-/// The position of the first cell with a mark: that of its lowest bit.
+/// The position of the first slot with a mark: that of its lowest bit.
 #[inline(always)]
 const fn shift(marks: u64) -> u32 {
     marks.trailing_zeros() - REMAINDER_BITS
 }
 
-/// The cells of a d-left filter.
+/// The slots of a d-left filter.
 pub struct DLeftTable {
     words: Words<AtomicU64>,
     stripes: Stripes,
     buckets: usize,
 }
 
-/// A key's remainder, and the buckets that its cell may be in.
+/// A key's remainder, and the buckets that its slot may be in.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DLeftAddress {
     remainder: u64,
@@ -102,7 +102,7 @@ pub(crate) struct DLeftAddress {
     words: [usize; SUBTABLES],
 }
 
-/// A cell that was found: its word, the word's value, and the cell's lowest bit in it.
+/// A slot that was found: its word, the word's value, and the slot's lowest bit in it.
 #[derive(Clone, Copy)]
 struct Found {
     at: usize,
@@ -151,8 +151,8 @@ impl DLeftTable {
             .is_ok()
     }
 
-    /// Makes a cell for the key in the emptiest of its buckets, the first of several. `None` if the
-    /// key has a cell.
+    /// Makes a slot for the key in the emptiest of its buckets, the first of several. `None` if the
+    /// key has a slot.
     fn make(&self, address: &DLeftAddress) -> Option<Result<(), Refused>> {
         let _held = self.stripes.hold(address.remainder);
         loop {
@@ -175,14 +175,14 @@ impl DLeftTable {
                 .enumerate()
                 .min_by_key(|&(_, keys)| keys)
                 .expect("there are subtables");
-            if keys == BUCKET_WORDS as u32 * WORD_CELLS {
+            if keys == BUCKET_WORDS as u32 * WORD_SLOTS {
                 return Some(Err(Refused::Full));
             }
             let words = buckets[subtable];
             let i = words
                 .iter()
                 .position(|&word| occupied(word) != MARKS)
-                .expect("a bucket with a free cell has a word with one");
+                .expect("a bucket with a free slot has a word with one");
             let shift = shift(!occupied(words[i]) & MARKS);
             let found = Found {
                 at: address.words[subtable] + i,
@@ -195,16 +195,16 @@ impl DLeftTable {
         }
     }
 
-    /// Fails unless each key of these addresses has exactly one cell.
+    /// Fails unless each key of these addresses has exactly one slot.
     fn check_single(&self, addresses: &[DLeftAddress]) -> Result<(), SnapshotErrorKind> {
         for address in addresses {
             let remainder = address.remainder;
-            let mut cells = 0;
-            self.each_word(address, |_, word| cells += matches(word, remainder).count_ones());
-            if cells != 1 {
+            let mut slots = 0;
+            self.each_word(address, |_, word| slots += matches(word, remainder).count_ones());
+            if slots != 1 {
                 let bucket = (address.words[0] / BUCKET_WORDS) as u64;
                 return Err(SnapshotErrorKind::Invalid(format!(
-                    "the key of bucket {bucket} with remainder {remainder:#x} has {cells} cells, more than the limit of 1"
+                    "the key of bucket {bucket} with remainder {remainder:#x} has {slots} slots, more than the limit of 1"
                 )));
             }
         }
@@ -265,7 +265,7 @@ impl Slots for DLeftTable {
     }
 
     fn slots_of(_: ()) -> usize {
-        CELLS_PER_KEY
+        SLOTS_PER_KEY
     }
 
     fn max_copies(_: ()) -> usize {
@@ -273,8 +273,8 @@ impl Slots for DLeftTable {
     }
 
     /// If keys only come, the first key without room comes at 88%, in filters of 32 and of 256
-    /// million cells (the worst of 400 small ones: 90%). If keys come and go, the buckets get less
-    /// even: in a filter of half a million cells, 3.4 million keys replaced others, and 550 of them
+    /// million slots (the worst of 400 small ones: 90%). If keys come and go, the buckets get less
+    /// even: in a filter of half a million slots, 3.4 million keys replaced others, and 550 of them
     /// found no room at a load of 85%, one at 82%, and none at 80%.
     fn planned_load(_: ()) -> f64 {
         0.8
@@ -283,7 +283,7 @@ impl Slots for DLeftTable {
     /// An absent key's four buckets hold `32 * load` keys, and each has the same remainder with a
     /// chance of `1 / 2^14`.
     fn rate_at(_: (), load: f64) -> f64 {
-        rates::of_cells(CELLS_PER_KEY, load, 1 << REMAINDER_BITS)
+        rates::of_distinct_slots(SLOTS_PER_KEY, load, 1 << REMAINDER_BITS)
     }
 
     fn new(_: (), words: Words<AtomicU64>, stripes: Stripes) -> Self {
@@ -296,8 +296,8 @@ impl Slots for DLeftTable {
 
     fn shape(&self) {}
 
-    /// Fails if an empty cell has a remainder, which would mix with a key's. Fails if a key has
-    /// several cells, since one would stay when the key is removed.
+    /// Fails if an empty slot has a remainder, which would mix with a key's. Fails if a key has
+    /// several slots, since one would stay when the key is removed.
     fn check(&self) -> Result<(), SnapshotErrorKind> {
         for (at, word) in self.words().enumerate() {
             let occupied = occupied(word);
@@ -391,7 +391,7 @@ impl Slots for DLeftTable {
         }
     }
 
-    /// Decrements the key's cell, and empties it at 0.
+    /// Decrements the key's slot, and empties it at 0.
     fn remove(&self, address: &DLeftAddress) -> bool {
         // Each turn after the first another thread has changed one of these words.
         while let Some(found) = self.find(address) {
@@ -424,38 +424,38 @@ mod tests {
     use super::*;
     use crate::filter::parts::slots::{empty, random};
 
-    /// Compared with one cell after another, for words of every kind.
+    /// Compared with one slot after another, for words of every kind.
     #[test]
-    fn cells_are_found() {
+    fn slots_are_found() {
         let remainders = [0, 1, 2, 0x2000, 0x3ffe, 0x3fff];
         let mut state = 1u64;
         for _ in 0..50_000 {
-            let cells: [(u64, u64); 4] = core::array::from_fn(|_| {
+            let slots: [(u64, u64); 4] = core::array::from_fn(|_| {
                 let number = random(&mut state);
                 match number >> 40 & 3 {
                     0 => (0, 0),
                     count => (remainders[(number >> 33) as usize % 6], count),
                 }
             });
-            let word = cells
+            let word = slots
                 .iter()
                 .rev()
                 .fold(0, |word, (remainder, count)| word << 16 | count << 14 | remainder);
-            for (i, cell) in cells.iter().enumerate() {
-                assert_eq!(occupied(word) >> (16 * i) & 0xffff != 0, cell.1 > 0);
+            for (i, slot) in slots.iter().enumerate() {
+                assert_eq!(occupied(word) >> (16 * i) & 0xffff != 0, slot.1 > 0);
             }
             for remainder in remainders.into_iter().chain([3, 0x1fff]) {
                 let marks = matches(word, remainder);
-                for (i, cell) in cells.iter().enumerate() {
-                    assert_eq!(marks >> (16 * i) & 0xffff != 0, cell.0 == remainder && cell.1 > 0);
+                for (i, slot) in slots.iter().enumerate() {
+                    assert_eq!(marks >> (16 * i) & 0xffff != 0, slot.0 == remainder && slot.1 > 0);
                 }
-                if let Some(first) = cells.iter().position(|cell| cell.0 == remainder && cell.1 > 0) {
+                if let Some(first) = slots.iter().position(|slot| slot.0 == remainder && slot.1 > 0) {
                     let found = Found {
                         at: 0,
                         word,
                         shift: shift(marks),
                     };
-                    assert_eq!((found.shift as usize, found.count()), (16 * first, cells[first].1));
+                    assert_eq!((found.shift as usize, found.count()), (16 * first, slots[first].1));
                 }
             }
         }
@@ -466,11 +466,11 @@ mod tests {
     #[test]
     fn each_subtable_is_a_permutation() {
         let buckets = 7;
-        let cells: DLeftTable = empty((), buckets).unwrap();
+        let slots: DLeftTable = empty((), buckets).unwrap();
         let mut seen = alloc::vec![false; (SUBTABLES * buckets) << REMAINDER_BITS];
         for q in 0..buckets {
             for r in 0..1u64 << REMAINDER_BITS {
-                let address = cells.address_at(q, r);
+                let address = slots.address_at(q, r);
                 assert_eq!(address.remainder, r);
                 assert_eq!(address.words[0], BUCKET_WORDS * q);
                 for word in address.words {
