@@ -3,7 +3,7 @@
 //! one and lie in no slice, so the third way copies them to one. All three must pass the same ids
 //! on.
 //!
-//!     cargo run --release --bin inlined                   # a filter of 1.2 MB
+//!     cargo run --release --bin inlined                   # a filter of 1.4 MB
 //!     cargo run --release --bin inlined -- --keys 10000   # one that fits into the first cache
 //!
 //! The times include making the ids and hashing them. They differ from round to round, so the ways

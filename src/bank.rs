@@ -74,7 +74,7 @@
 //! The memory is the sum of the filters. With 1,024 filters of 100 thousand keys at 1%, a
 //! pre-hashed key takes 36 to 39 ns by [`which_batch`](Bank::which_batch) and 145 to 314 by
 //! [`which_into`](Bank::which_into). A loop over the filters takes 10,400 ns by batches of 1,024
-//! keys (Zen 4).
+//! keys (Zen 4, layout version 1).
 //!
 //! To [insert](FilterBank::insert) a new key takes 240 to 370 ns there; into a `ConcurrentBloom` it
 //! takes 8.5. So fill filters, and push them: [`push_all`](FilterBank::push_all) takes 0.3 to 0.7

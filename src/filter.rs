@@ -77,12 +77,12 @@ use crate::kernel::Isa;
 /// of only one at the other one's rate. It is not the filter of the common keys alone: bits that
 /// different keys set in the two filters stay too. [Its rate](Statistics::false_positive_rate)
 /// for keys of neither is at most the lower one of the two. (At 1%, two full filters without a
-/// common key leave 1e-4; if half of the keys are common, 1e-3 to 1.3e-3, where a filter of these
-/// alone has 3e-4 to 6e-4.) A counter keeps the lesser of two values.
+/// common key leave 1e-4; if half of the keys are common, 1e-3 to 1.4e-3, where a filter of these
+/// alone has 3e-4 to 7e-4.) A counter keeps the lesser of two values.
 ///
 /// [`is_disjoint`](Pair::is_disjoint) tells only sparse filters apart: with 4
 /// keys per block of 64 bytes in each of the two, or 3 keys per block of 32 bytes, the result is
-/// nearly always `false`. (A full filter for 1% has 50 or 24.) For fuller filters, use
+/// nearly always `false`. (A full filter for 1% has 47 or 24.) For fuller filters, use
 /// [`intersection_len`](Pair::intersection_len).
 ///
 /// # Folds

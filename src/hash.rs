@@ -10,7 +10,8 @@
 //! | strangers choose the keys | [`SipHash13`] under a secret random key | 6.8, 10.2 | yes, with the key | yes |
 //! | keys are hashed already, or by a function of your own | [`Prehashed`], or any `BuildHasher` | 1.2, and the hash | as your hash is | as your hash is |
 //!
-//! (ns of a lookup in a filter of 32 KiB, one key after another, on an Intel with AMX.)
+//! (ns of a lookup in a filter of 32 KiB, one key after another, on an Intel with AMX, by version 1
+//! of the layout: [`docs::hashes`](crate::docs::hashes).)
 //!
 //! [`Murmur3`] and [`FastHash`] are **not** safe against keys that an enemy chooses, whatever the
 //! seed. Under Murmur3 some pairs of keys collide under *every* seed, and an enemy can make any

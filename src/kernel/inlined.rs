@@ -1,7 +1,6 @@
 //! The single lookups that are inlined in place of a call by a pointer, which takes as long as a
 //! whole lookup (Zen 3: 1.54 ns for a call of an empty function). By assembly, so that they are
-//! inlined into code that is compiled for older CPUs: sectors of two words and of four, the most
-//! usual ones.
+//! inlined into code that is compiled for older CPUs.
 //!
 //! A block ends with `vzeroupper`: else older code would run with a penalty (Intel). In code that
 //! is compiled for AVX2 the compiler's own choice is faster, and needs none.
@@ -97,8 +96,7 @@ impl Inlined {
     }
 }
 
-/// Whether the sector of the hash holds its pattern: as `avx2::holds`, for sectors of two words or
-/// four.
+/// Whether the sector of the hash holds its pattern: as `avx2::holds`.
 ///
 /// # Safety
 ///

@@ -6,7 +6,7 @@
 //! the estimate counts the bits that are set in up to [`LINES`] lines.
 //!
 //! The estimate varies with the number of keys in the sampled lines, by `1 / sqrt(keys)`: at a rate
-//! of 1% (50 keys to a line) 0.9% for 256 lines, and 0.3% if a filter of 10 thousand keys is read
+//! of 1% (47 keys to a line) 0.9% for 256 lines, and 0.3% if a filter of 10 thousand keys is read
 //! whole. Between two looks the filter grows by 1/128 to 1/64 in the mean, and in one case of 150
 //! by more than 5 times that.
 //!
@@ -19,7 +19,7 @@ use crate::words::bits::Bits;
 
 /// The most lines of a look: 16 KiB, which takes 3 to 6 µs.
 const LINES: usize = 256;
-/// The most lines of a precise look: 256 KiB. Their keys vary by 0.4% at a rate of 1e-6 (16 keys to
+/// The most lines of a precise look: 256 KiB. Their keys vary by 0.4% at a rate of 1e-6 (15 keys to
 /// a line), and by 0.2% at 1%.
 const MANY_LINES: usize = 4096;
 /// The least number of looks until the filter is full.
