@@ -658,6 +658,14 @@ impl<'a> World<'a> {
         }
     }
 
+    /// A node inserts a row of the store again and again.
+    fn insert_often(&self, i: usize, times: usize) {
+        self.insert(i, 0);
+        if let Local::Set(set) = &self.node(i).local {
+            set.insert_batch(&vec![0u64; times]);
+        }
+    }
+
     /// A pass that begins a generation.
     fn rebuild(&self, i: usize, keys: u64) {
         self.node(i).threadless.rebuild(keys);
@@ -1022,6 +1030,7 @@ impl<'a> World<'a> {
             }
             [_, "wants"] => self.node(i).threadless.wants(true),
             [_, "inserts", "too", "much"] => self.cut_log(i),
+            [_, "inserts", times, "more"] => self.insert_often(i, number(times) as usize),
             [_, "reads"] => self.fill(i),
             [_, "reads", "all"] => self.read_all(i),
             [_, "fills"] => self.fills(i),
