@@ -1,10 +1,11 @@
 //! The command line.
 
+use anyhow::Result;
 use clap::builder::UnknownArgumentValueParser;
-use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Arg, ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use lanebloom_files::args::{InputArgs, SummaryArgs, field, number, rate, threads};
 use lanebloom_files::json::Pointer;
-use lanebloom_files::pages::Shell;
+use lanebloom_files::pages::{self, Shell};
 use std::path::PathBuf;
 
 /// Remove duplicate lines in little memory; build, query and plot membership filters
@@ -40,15 +41,14 @@ const OTHERS: [(&str, char, &str); 3] = [
 ];
 
 impl Cli {
-    /// Reads the command line. Exits after help, and after an error.
-    pub(crate) fn read() -> Self {
+    /// Reads the command line. Ends the program after help, and after an error.
+    pub(crate) fn read() -> Result<Self> {
         let other = |(name, letter, tip)| {
             let arg = Arg::new(name).short(letter).action(ArgAction::SetTrue);
             arg.hide(true).value_parser(UnknownArgumentValueParser::suggest(tip))
         };
         // Completions and pages, which have hidden options too, are made without these.
-        let command = Self::command().mut_subcommand("dedup", |dedup| dedup.args(OTHERS.map(other)));
-        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+        pages::read(Self::command().mut_subcommand("dedup", |dedup| dedup.args(OTHERS.map(other))))
     }
 }
 
@@ -165,9 +165,9 @@ pub(crate) struct Dedup {
 /// Build a filter file from keys, one per line
 ///
 /// Lines without a key are left out. In the format lanebloom, the filter is a ConcurrentBloom, or a
-/// ScalableBloom if it has grown. It also serves as a state of `dedup --state`.
-/// Without --expected, the first layer is planned below --rate, so that all layers together keep
-/// it.
+/// ScalableBloom if it has grown. It also serves as a state of `dedup --state`, unless --hasher or
+/// --static chose another hash or filter. Without --expected, the first layer is planned below
+/// --rate, so that all layers together keep it.
 ///
 /// A Guava filter cannot grow, and a RedisBloom filter takes more memory after it has grown. So
 /// without --expected, the formats guava and redisbloom read the input twice, to count the
@@ -484,8 +484,8 @@ pub(crate) enum ChartKind {
 #[command(after_help = "\
 Examples:
   lanebloom completions bash > lanebloom.bash && . ./lanebloom.bash
-  lanebloom completions zsh > ~/.zfunc/_lanebloom
-  lanebloom completions fish > ~/.config/fish/completions/lanebloom.fish
+  mkdir -p ~/.zfunc && lanebloom completions zsh > ~/.zfunc/_lanebloom
+  lanebloom completions fish | source
   lanebloom completions powershell >> $PROFILE")]
 pub(crate) struct Completions {
     #[arg(value_enum)]
@@ -496,7 +496,8 @@ pub(crate) struct Completions {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  lanebloom man ~/.local/share/man/man1 && man lanebloom-dedup")]
+  lanebloom man ~/.local/share/man/man1
+  man -M ~/.local/share/man lanebloom-dedup")]
 pub(crate) struct Man {
     /// Write to this folder, which is created if it is missing
     #[arg(value_hint = ValueHint::DirPath)]

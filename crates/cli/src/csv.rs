@@ -172,6 +172,11 @@ impl Record {
         Some(&bytes[start..end])
     }
 
+    /// The texts of all fields.
+    pub(crate) fn all<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Cow<'a, [u8]>> {
+        (0..).map_while(|number| self.field(bytes, number))
+    }
+
     /// The text of a field: without the quotes that enclose it, and with one for two.
     pub(crate) fn field<'a>(&self, bytes: &'a [u8], number: usize) -> Option<Cow<'a, [u8]>> {
         let field = self.bytes(bytes, number)?;
@@ -227,8 +232,7 @@ mod tests {
             match record.read(piece, is_end).map_err(of_all)? {
                 Some(_) if record.len() == 0 => return Ok(all),
                 Some(len) => {
-                    let fields = (0..record.len()).map(|number| record.field(piece, number).unwrap().into_owned());
-                    all.push(fields.collect());
+                    all.push(record.all(piece).map(Cow::into_owned).collect());
                     assert!(record.field(piece, record.len()).is_none() && len > 0);
                     start += len;
                 }

@@ -10,6 +10,7 @@ use lanebloom::hash::{AnyHasher, KeyHasher};
 use lanebloom_files::input::{self, BOM, Cut, LineCutter};
 use lanebloom_files::summary::count;
 use lanebloom_formats::guava::UnencodedChars;
+use std::borrow::Cow;
 use std::mem;
 use std::ops::Range;
 
@@ -176,7 +177,7 @@ fn parts<'a, T>(all: &'a [T], mut start: usize, ends: &'a [usize]) -> impl Itera
 }
 
 impl KeySpec {
-    /// Fails if a column of CSV without a header has a name.
+    /// Fails if a column of CSV without a header has a name, or if the delimiter has another meaning.
     pub(crate) fn new(args: &KeyArgs) -> Result<Self> {
         let mut spec = Self {
             args: args.clone(),
@@ -188,6 +189,12 @@ impl KeySpec {
         if spec.is_csv() && (delimiter == b'\r' || delimiter == QUOTE && spec.has_quotes()) {
             bail!(
                 "--delimiter {}: with --csv, it ends a record or encloses a field",
+                shown(&[delimiter])
+            );
+        }
+        if args.ignore_case && delimiter.is_ascii_alphabetic() && args.field.len().max(args.csv.len()) > 1 {
+            bail!(
+                "--delimiter {}: with --ignore-case, no letter can be between the fields of a key",
                 shown(&[delimiter])
             );
         }
@@ -351,18 +358,26 @@ impl KeySpec {
         }
         let joiner = if args.blanks { b' ' } else { self.delimiter() };
         keys.extend((number > 0).then_some(joiner));
-        let is_special = |byte: &u8| *byte == joiner || matches!(byte, b'"' | b'\n' | b'\r');
-        if args.csv.len() < 2 || !self.has_quotes() || !part.iter().any(is_special) {
+        if args.csv.len() < 2 {
             keys.extend_from_slice(part);
-            return Some(());
+        } else {
+            self.enclose(part, keys);
         }
-        keys.push(b'"');
-        for &byte in part {
-            keys.extend((byte == b'"').then_some(b'"'));
-            keys.push(byte);
-        }
-        keys.push(b'"');
         Some(())
+    }
+
+    /// Appends a field of CSV as it may be in a file, within quotes if it must be.
+    fn enclose(&self, field: &[u8], to: &mut Vec<u8>) {
+        let is_special = |byte: &u8| *byte == self.delimiter() || matches!(byte, b'"' | b'\n' | b'\r');
+        if !self.has_quotes() || !field.iter().any(is_special) {
+            return to.extend_from_slice(field);
+        }
+        to.push(b'"');
+        for &byte in field {
+            to.extend((byte == b'"').then_some(b'"'));
+            to.push(byte);
+        }
+        to.push(b'"');
     }
 
     /// Ends the key of the last record, whose text is at the end of the keys if it was `derived`.
@@ -495,7 +510,7 @@ pub(crate) struct Framer {
     /// The numbers of the key's columns; known once the header was read.
     columns: Option<Vec<usize>>,
     /// The header that has passed on, and the input that it is from.
-    header: Option<(Vec<Vec<u8>>, String)>,
+    header: Option<(Vec<u8>, String)>,
     /// The number of fields of the first record.
     fields: Option<usize>,
 }
@@ -571,9 +586,12 @@ impl Framer {
                 self.spec.end_key(keyed, derived);
                 continue;
             }
-            let header =
-                Vec::from_iter((0..).map_while(|number| Some(self.record.field(record, number)?.into_owned())));
-            self.columns = Some(self.find_columns(&header)?);
+            self.columns = Some(self.find_columns(record)?);
+            let mut header = Vec::new();
+            for (number, name) in self.record.all(record).enumerate() {
+                header.extend((number > 0).then_some(self.spec.delimiter()));
+                self.spec.enclose(&name, &mut header);
+            }
             match &self.header {
                 None => {
                     self.header = Some((header, self.name.clone()));
@@ -584,8 +602,8 @@ impl Framer {
                 Some((first, name)) => bail!(
                     "its header, {}, is not {}, the header of {name}. Give such files one at a time, or to \
                      dedup with --output-dir; if the first line is a row, use --no-header",
-                    shown(&header.join(&b',')),
-                    shown(&first.join(&b','))
+                    shown(&header),
+                    shown(first)
                 ),
             }
         }
@@ -667,19 +685,17 @@ impl Framer {
     }
 
     /// The numbers of the key's columns, by their names in the header or their positions.
-    fn find_columns(&self, header: &[Vec<u8>]) -> Result<Vec<usize>> {
+    fn find_columns(&self, header: &[u8]) -> Result<Vec<usize>> {
+        let (names, len) = (|| self.record.all(header), self.record.len());
         let find = |column: &String| {
-            let is_named = |name: &Vec<u8>| name == column.as_bytes();
-            let named = header.iter().position(is_named);
-            let times = header.iter().filter(|name| is_named(name)).count();
+            let is_named = |name: &Cow<[u8]>| **name == *column.as_bytes();
+            let named = names().position(|name| is_named(&name));
+            let times = names().filter(is_named).count();
             match (named, column.parse::<usize>()) {
                 _ if times > 1 => bail!("the header has {times} columns {column:?}: give the number of one"),
                 (Some(number), _) => Ok(number),
-                (_, Ok(number)) if (1..=header.len()).contains(&number) => Ok(number - 1),
-                (_, Ok(number)) => bail!(
-                    "the header has {} columns, and none is number {number} or has that name",
-                    header.len()
-                ),
+                (_, Ok(number)) if (1..=len).contains(&number) => Ok(number - 1),
+                (_, Ok(number)) => bail!("the header has {len} columns, and none is number {number} or has that name"),
                 (_, Err(_)) => bail!("the header has no column {column:?}"),
             }
         };

@@ -24,8 +24,7 @@ use lanebloom_files::pages;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::read();
-    lanebloom_files::exit("lanebloom", run(cli))
+    lanebloom_files::exit("lanebloom", Cli::read().and_then(run))
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {

@@ -18,7 +18,7 @@ pub(crate) fn rate(rate: f64) -> String {
 
 /// A number on average: three digits after the point, or powers of ten.
 pub(crate) fn mean(number: f64) -> String {
-    if number < 1e-3 {
+    if number > 0.0 && number < 1e-3 {
         format!("{number:.2e}")
     } else {
         format!("{number:.3}")

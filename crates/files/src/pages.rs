@@ -1,13 +1,29 @@
-//! The completions and the man pages of a command, made of its definition.
+//! The command line, its completions and man pages, made of a command's definition.
 
 use crate::stdout;
 use anyhow::{Context, Result};
-use clap::{Arg, Command};
+use clap::{Arg, Command, FromArgMatches};
 pub use clap_complete::Shell;
 use clap_mangen::Man;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use std::process;
+
+/// Reads the command line. Ends the program after help, and after an error. Fails if these cannot
+/// be printed.
+pub fn read<T: FromArgMatches>(command: Command) -> Result<T> {
+    let read = command
+        .try_get_matches()
+        .and_then(|matches| T::from_arg_matches(&matches));
+    read.or_else(|error| {
+        if !error.use_stderr() {
+            stdout::open()?;
+        }
+        error.print()?;
+        process::exit(error.exit_code())
+    })
+}
 
 /// Prints the completions of a command for a shell.
 pub fn completions(shell: Shell, mut command: Command) -> Result<()> {

@@ -61,7 +61,7 @@ pub fn beginning<S: FilterHasher + Copy>(first: usize, rate: f64, hasher: S) -> 
 /// Reads a `ScalableBloom` or a `ConcurrentBloom`. Its rate is `rate`, or the one that it promises,
 /// unless unions have added layers with a higher one.
 pub fn read_from(file: &File, rate: Option<f64>) -> Result<ScalableBloom> {
-    let (promised, layers) = layers_in(file).context("not a filter file of lanebloom")?;
+    let (promised, layers) = layers_in(file).context("it cannot be used")?;
     let planned: f64 = layers.iter().map(|layer| layer.false_positive_rate()).sum();
     if let Some(rate) = rate.filter(|&rate| rate < planned) {
         bail!("its filters have a rate of {planned:.2e}, above the {rate:.2e} of --rate");

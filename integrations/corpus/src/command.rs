@@ -21,7 +21,7 @@ mod writer;
 
 use anyhow::{Context, Result, bail};
 use args::{Args, Difference, Unit, WordRules};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use decide::{By, Decider, Shared, Way};
 use documents::{Cutter, PER_BYTE, Reading};
 use files::RunFiles;
@@ -49,14 +49,15 @@ use writer::Writer;
 const NEAR_NGRAMS: usize = 5;
 
 pub(crate) fn main() -> ExitCode {
-    lanebloom_files::exit("lanebloom-corpus", dispatch(&Args::parse()))
+    lanebloom_files::exit("lanebloom-corpus", dispatch())
 }
 
-fn dispatch(args: &Args) -> Result<ExitCode> {
+fn dispatch() -> Result<ExitCode> {
+    let args: Args = pages::read(Args::command())?;
     match (args.completions, &args.man) {
         (Some(shell), _) => pages::completions(shell, Args::command())?,
         (_, Some(folder)) => pages::man(folder, Args::command())?,
-        _ => run(args)?,
+        _ => run(&args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

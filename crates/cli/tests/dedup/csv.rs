@@ -222,3 +222,19 @@ fn bytes_that_end_a_field_and_more_are_no_delimiters_of_csv() {
         0,
     );
 }
+
+/// Otherwise a part could have it once its case is ignored: `x,ay` and `xa,y` would be one key.
+#[test]
+fn no_letter_is_between_the_parts_of_a_key_without_case() {
+    for key in [&["--field=1,2"][..], &["--csv=1", "--csv=2", "--no-header"]] {
+        let mut command = dedup(key);
+        let run = Run::new(command.args(["--exact", "-i", "--delimiter=A"]), "xAay\nxaAy\n");
+        assert_eq!(run.error(&["--delimiter \"A\"", "--ignore-case"]), b"");
+    }
+    passes(
+        &["--field=2", "-i", "--delimiter=T"],
+        "aTx\naTX\naTy\n",
+        "aTx\naTy\n",
+        0,
+    );
+}

@@ -78,7 +78,7 @@ impl Table {
             bytes = [&long, &bytes[..], &[end], &long].concat();
         }
         let fields = *random.pick(&[&[][..], &[1], &[2], &[2, 1], &[1, 3, 2]]);
-        let delimiter = *random.pick(&[Some(b','), Some(b'a'), Some(b'\t'), None]);
+        let delimiter = *random.pick(&[Some(b','), Some(b'"'), Some(b'\t'), None]);
         if !fields.is_empty() {
             let names = Vec::from_iter(fields.iter().map(usize::to_string));
             table.flags.push(format!("--field={}", names.join(",")));
@@ -406,22 +406,43 @@ fn look_up(kind: usize, seed: u64) {
     assert_eq!(summary["unique_estimated"], keys.len(), "{context}");
 
     let (ask, answers) = match form {
-        ["--bank"] => (&["which", "--count", utf8(&to)][..], ["0\t", "1\t"]),
-        _ => (&["query", utf8(&to)][..], ["absent\t", "present\t"]),
+        ["--bank"] => ("which", ["0\t", "1\t"]),
+        _ => ("query", ["absent\t", "present\t"]),
     };
+    let prints = match ask {
+        "which" => &["--count", "--count", "--absent"][..],
+        _ => &["", "", "--present", "--absent", "--quiet"],
+    };
+    let print = *random.pick(prints);
     let mut expected = table.header.clone().unwrap_or_default();
     let mut present = 0;
     for (bytes, key) in &table.rows {
         let is_present = key.as_ref().is_some_and(|key| keys.contains(key));
-        expected.extend(answers[usize::from(is_present)].bytes());
-        expected.extend(bytes);
+        match print {
+            "" | "--count" => expected.extend([answers[usize::from(is_present)].as_bytes(), bytes].concat()),
+            _ if is_present == (print == "--present") => expected.extend(bytes),
+            _ => {}
+        }
         present += usize::from(is_present);
     }
-    let (run, summary, context) = run(ask, &all);
+    let is_all = present == table.rows.len();
+    if print == "--quiet" {
+        let mut command = lanebloom();
+        let run = Run::new(command.args([ask, print, utf8(&to)]).args(&table.flags).arg(all), "");
+        let found = (run.status.code(), run.output, run.errors);
+        assert_eq!(
+            found,
+            (Some(i32::from(!is_all)), Vec::new(), String::new()),
+            "{command:?}"
+        );
+        return;
+    }
+    let print = Some(print).filter(|print| !print.is_empty());
+    let ask = Vec::from_iter([ask, utf8(&to)].into_iter().chain(print));
+    let (run, summary, context) = run(&ask, &all);
     assert_bytes(&run.output, &expected, &context);
     assert_eq!(summary["without_key"], missing(&table.rows), "{context}");
     assert_eq!(summary["present"], present, "{context}");
-    let is_all = present == table.rows.len();
     assert_eq!(run.status.code(), Some(i32::from(!is_all)), "{context}");
 }
 

@@ -84,6 +84,9 @@ fn a_full_output_ends_it() {
         wait(&mut child);
         Run::end(child).error(&["cannot write the output: No space left"]);
     }
+    let mut command = dedup(["--help"]);
+    command.stdout(full.try_clone().unwrap());
+    Run::of(command.output().unwrap()).error(&["lanebloom: No space left"]);
     let file = folder.file("input", "a\n");
     for flags in [
         &["--count", "--state", utf8(&state)][..],
@@ -120,6 +123,9 @@ fn a_closed_stdout_is_an_error() {
         &["build", file, "-o", "-"],
         &["plan", "--keys", "1000", "--rate", "0.01"],
         &["completions", "bash"],
+        &["--version"],
+        &["help", "plan"],
+        &["dedup", "--help"],
     ] {
         run(">&-", args).error(&["stdout is closed"]);
     }

@@ -213,12 +213,14 @@ fn memory_for_long_records() {
     let csv = |key: u32| format!("{key},\"{long}\"\n");
     let rows: String = (10..100_000).map(|key| format!("{key},\n")).collect();
     let csv = format!("k,v\n{}{}{rows}", csv(1), csv(2));
+    let names = format!("k{}\n1\n", ",".repeat(2 << 20));
     // More than is read at a time.
     let short = String::from_utf8(numbers(0, 100_000)).unwrap();
     for (flags, records, is_given_back) in [
         (&[][..], format!("{long}1\n{long}2\n{short}"), true),
         (&["--field=2"], format!("a\t1{long}\na\t2{long}\n"), false),
         (&["--csv=k"], csv, true),
+        (&["--csv=k", "--ragged"], names, false),
     ] {
         let mut command = dedup(flags);
         let (output, memory) = memory(command.args(SURE).arg("--threads=1"), records.as_bytes(), records.len());

@@ -155,8 +155,17 @@ fn foreign_and_damaged_files_are_named_and_kept() {
     }
     for (number, bytes) in wrong.iter().enumerate() {
         let state = folder.file(&format!("state {number}"), bytes);
-        fails(&state, &mut with_state(&state), b"a\n", &[utf8(&state), "filter file"]);
+        fails(
+            &state,
+            &mut with_state(&state),
+            b"a\n",
+            &[utf8(&state), ": it cannot be used: "],
+        );
     }
+    let state = folder.path("fast");
+    Run::new(lanebloom().args(["build", "--hasher=fast", "-o"]).arg(&state), "a\n").output();
+    let parts = [": it cannot be used: the hasher differs: FastHash"];
+    fails(&state, &mut with_state(&state), b"a\n", &parts);
 
     let error = |path: &Path, part| Run::new(&mut with_state(path), "a\n").error(&[utf8(path), part]);
     assert_eq!(error(&folder.path, "it is a directory"), b"");

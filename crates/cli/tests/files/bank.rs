@@ -40,7 +40,6 @@ fn each_key_has_its_files() {
     assert_eq!(of("", ""), (0, String::new()));
     assert_eq!(of("-0", "3\x005"), (0, "a\t3\0c\t3\0c\t5\0".into()));
     assert_eq!(of("--count", "1\n3\n6\n3"), (1, "1\t1\n2\t3\n0\t6\n2\t3".into()));
-    assert_eq!(of("--absent", "1\n6\n7"), (1, "6\n7".into()));
     assert_eq!(
         of("--json-output", "3\r\n6\n\"\n"),
         (
@@ -52,7 +51,6 @@ fn each_key_has_its_files() {
     );
     assert_eq!(of("--quiet", "1\n4\n"), (0, String::new()));
     assert_eq!(of("--quiet", "1\n6\n"), (1, String::new()));
-    assert_eq!(of("--field 2", "x\t4\n"), (0, "c\tx\t4\n".into()));
     shell.write("keys", "2\n4\n");
     assert_eq!(of("keys -o answers", ""), (0, String::new()));
     assert_eq!(shell.read("answers"), b"a\t2\nc\t4\n");
@@ -291,14 +289,6 @@ fn names_are_checked() {
             );
         }
     }
-    for at in [20, 130, end - 70] {
-        let mut flipped = bytes.clone();
-        flipped[at] ^= 1;
-        shell.write("bank", &flipped);
-        assert!(shell.error("info bank").starts_with("lanebloom: bank: "), "{at}");
-    }
-    shell.write("bank", &bytes[..end - 1]);
-    shell.fails("which bank a", "the bytes end after ");
 }
 
 /// A name would end the line or reach the terminal. It is a string of JSON then, and if it begins

@@ -219,18 +219,6 @@ fn conversions() {
         shell.run("query scalable scalable").stdout
     );
 
-    // Filters of one layout that have room for all keys become one.
-    let half = |range: std::ops::Range<usize>| {
-        let filter = ConcurrentBloom::with_capacity(5000, 0.01).unwrap();
-        filter.insert_all(&keys[range]);
-        filter.snapshot().to_vec()
-    };
-    shell.write("first", half(0..2000));
-    shell.write("second", half(2000..5000));
-    shell.ok("merge first second -o one");
-    shell.ok("convert one -o same --to lanebloom");
-    assert!(shell.read("one") == half(0..5000) && shell.read("same") == half(0..5000));
-
     shell.write(
         "cuckoo",
         CuckooFilter::with_capacity(10, 0.01).unwrap().snapshot().to_vec(),
