@@ -101,7 +101,7 @@ struct BloomLayer {
 }
 
 // A Vec may have twice the capacity that it needs.
-const _: () = assert!(2 * size_of::<BloomLayer>() as u64 <= layout::BESIDE_BITS);
+const _: () = assert!(2 * size_of::<BloomLayer>() as u64 <= layout::BESIDE_CONTENT);
 
 /// Sizes a [`RedisBloom`]; made by [`RedisBloom::builder`]. The defaults are RedisBloom's.
 #[derive(Clone, Debug)]

@@ -34,6 +34,7 @@ mod layer;
 
 use crate::murmur2::murmur64a;
 use crate::redisbloom::error::{InsertErrorKind, RedisBloomInsertError};
+use crate::redisbloom::layout::{BESIDE_CONTENT, layer_memory};
 use crate::{push, told};
 use alloc::format;
 use alloc::vec::Vec;
@@ -64,6 +65,9 @@ pub struct RedisCuckoo {
     /// The most bytes of memory that the chain may grow to.
     max_bytes: u64,
 }
+
+// A Vec may have twice the capacity that it needs.
+const _: () = assert!(2 * size_of::<CuckooLayer>() as u64 <= BESIDE_CONTENT);
 
 /// The most layers of a chain: the module's default of `CF_MAX_EXPANSIONS`.
 const MOST_LAYERS: usize = 32;
@@ -120,7 +124,7 @@ impl Builder {
     ///
     /// ```
     /// let filter = lanebloom_formats::RedisCuckoo::builder().capacity(5000).build()?;
-    /// assert_eq!(filter.memory_bytes(), 8192);
+    /// assert_eq!(filter.info().buckets, 4096);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn capacity(mut self, capacity: u64) -> Self {
@@ -231,6 +235,11 @@ impl Settings {
         (slots <= u32::MAX.into()).then_some(buckets)
     }
 
+    /// Bytes of memory of layer `number`, if 32 bits can number its slots.
+    fn memory_of(self, number: usize) -> Option<u64> {
+        Some(layer_memory(self.buckets_of(number)? * u64::from(self.bucket_size)))
+    }
+
     fn layer(self, number: usize) -> Result<CuckooLayer, BuildError> {
         let Some(buckets) = self.buckets_of(number) else {
             return Err(BuildError::new(format!(
@@ -303,9 +312,8 @@ impl RedisCuckoo {
         if self.settings.expansion == 0 {
             return Err(InsertErrorKind::NoFreeSlot);
         }
-        if let Some(buckets) = self.settings.buckets_of(number) {
-            let needed = self.memory_bytes() as u64 + buckets * u64::from(self.settings.bucket_size);
-            InsertErrorKind::check_limit(needed, self.max_bytes)?;
+        if let Some(memory) = self.settings.memory_of(number) {
+            InsertErrorKind::check_limit(self.memory_bytes() as u64 + memory, self.max_bytes)?;
         }
         let layer = self.settings.layer(number);
         layer
@@ -601,7 +609,7 @@ impl RedisCuckoo {
         /// Bytes of the module's `CuckooFilter`, and of its `SubCF`.
         const BESIDE: [u64; 2] = [40, 16];
         CuckooInfo {
-            size: self.memory_bytes() as u64 + BESIDE[0] + BESIDE[1] * self.layers.len() as u64,
+            size: self.slots() as u64 + BESIDE[0] + BESIDE[1] * self.layers.len() as u64,
             buckets: self.settings.buckets,
             filters: self.layers.len(),
             items: self.items,
@@ -612,15 +620,22 @@ impl RedisCuckoo {
         }
     }
 
-    /// Bytes of all slots.
+    /// The bytes of memory of the chain: for each layer, its slots in whole lines of 64, and 256
+    /// bytes.
     ///
     /// ```
     /// let filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
-    /// assert_eq!(filter.memory_bytes(), 1024);
+    /// assert_eq!(filter.memory_bytes(), 1024 + 256);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
+        let memory = |layer: &CuckooLayer| layer_memory(layer.bytes().len() as u64) as usize;
+        self.layers.iter().map(memory).sum()
+    }
+
+    /// The number of slots, each of a byte.
+    fn slots(&self) -> usize {
         self.layers.iter().map(|layer| layer.bytes().len()).sum()
     }
 
@@ -632,11 +647,11 @@ impl RedisCuckoo {
     ///
     /// let filter = RedisCuckoo::with_capacity(64)?;
     /// assert_eq!(filter.max_bytes(), usize::MAX);
-    /// let mut copy = RedisCuckoo::from_scandump(filter.to_loadchunks(), 100)?;
-    /// assert_eq!(copy.max_bytes(), 100);
+    /// let mut copy = RedisCuckoo::from_scandump(filter.to_loadchunks(), 320)?;
+    /// assert_eq!(copy.max_bytes(), 320);
     /// let keys: Vec<String> = (0..100).map(|i| i.to_string()).collect();
     /// let error = copy.insert_batch(&keys).unwrap_err().to_string();
-    /// assert!(error.ends_with("128 bytes, more than its limit of 100 bytes"));
+    /// assert!(error.ends_with("640 bytes, more than its limit of 320 bytes"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -666,7 +681,7 @@ impl RedisCuckoo {
         let taken: usize = self.layers.iter().map(CuckooLayer::taken).sum();
         let absent = self.layers.iter().map(CuckooLayer::absent).product::<f64>();
         let len = usize::try_from(self.items).unwrap_or(usize::MAX);
-        let mut now = Statistics::new(taken as f64 / self.memory_bytes() as f64, len, 1.0 - absent);
+        let mut now = Statistics::new(taken as f64 / self.slots() as f64, len, 1.0 - absent);
         now.bits_per_key = 8.0;
         now
     }

@@ -8,6 +8,7 @@ mod counting;
 use counting::{BYTES, LIMIT, allocations};
 use lanebloom_formats::guava::Guava;
 use lanebloom_formats::guava::UnencodedChars;
+use lanebloom_formats::internal::parquet_chunks;
 use lanebloom_formats::spark::Spark;
 use lanebloom_formats::{JavaBloom, JavaFormat, JavaKey, RedisBloom, RedisCuckoo};
 
@@ -148,4 +149,35 @@ fn a_dump_takes_memory_within_the_limit() {
         )
     );
     assert!(copy.unwrap_err().is_out_of_memory());
+}
+
+/// A layer counts with its allocation: a header of 38 bytes can declare 65,535 layers of one slot.
+#[test]
+fn many_layers_take_memory_within_the_limit() {
+    let mut filter = RedisCuckoo::builder().capacity(2).bucket_size(1).build().unwrap();
+    filter.insert("a").unwrap();
+    let (_, mut header) = filter.to_loadchunks().next().unwrap();
+    header[24..32].copy_from_slice(&65_535_u64.to_le_bytes());
+    for limit in [200_000, 30_000_000] {
+        let before = BYTES.get();
+        let error = RedisCuckoo::from_scandump([(1, &header)], limit).unwrap_err();
+        let bytes = BYTES.get() - before;
+        assert_eq!(error.is_truncated(), limit > 200_000, "{error}");
+        assert!(bytes < limit, "{bytes} bytes for a limit of {limit}");
+    }
+}
+
+/// A schema of a million elements, a byte each.
+#[test]
+fn a_footer_takes_no_memory_for_its_schema() {
+    // Field 2, a list of 2^20 structs.
+    let footer = [&[0x29, 0xfc, 0x80, 0x80, 0x40][..], &[0; 1 << 20]].concat();
+    let before = BYTES.get();
+    let error = parquet_chunks(&footer, "a").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the file's schema has more columns than its groups say"
+    );
+    let bytes = BYTES.get() - before;
+    assert!(bytes < 1000, "{bytes} bytes");
 }

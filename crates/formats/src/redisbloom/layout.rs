@@ -32,10 +32,15 @@ const LN_2_SQUARED: f64 = 0.480453013918201;
 /// The ratio of a layer's rate to the rate of the layer before, or of the chain.
 pub(super) const TIGHTENING: f64 = 0.5;
 
-/// Bytes of a layer beside its bits: the layer itself, in a Vec with up to twice the capacity, and
-/// the allocator's own. (Without them, a chain of layers of 8 bytes would take ten times the memory
-/// that it counts.)
-pub(super) const BESIDE_BITS: u64 = 256;
+/// Bytes of a layer beside its content: the layer itself, in a Vec with up to twice the capacity,
+/// and the allocator's own. (Without them, a chain of layers of 8 bytes would take ten times the
+/// memory that it counts.)
+pub(crate) const BESIDE_CONTENT: u64 = 256;
+
+/// Bytes of memory that a layer with this content takes, in whole lines. For `RedisCuckoo` too.
+pub(crate) fn layer_memory(bytes: u64) -> u64 {
+    bytes.saturating_add(BESIDE_CONTENT).next_multiple_of(LINE_BYTES as u64)
+}
 
 /// The parameters of a layer: they determine its size and a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,9 +123,8 @@ impl LayerLayout {
         8 * self.words as u64
     }
 
-    /// Bytes of memory that a layer takes: its bits in whole lines, and [`BESIDE_BITS`].
     pub(crate) fn memory_bytes(&self) -> u64 {
-        (self.bytes().saturating_add(BESIDE_BITS)).next_multiple_of(LINE_BYTES as u64)
+        layer_memory(self.bytes())
     }
 }
 

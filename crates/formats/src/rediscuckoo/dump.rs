@@ -23,16 +23,16 @@ use lanebloom::internal::as_chunks;
 /// Bytes of the header.
 const HEADER: usize = 38;
 
-/// Fails if all slots take more bytes than `limit`.
+/// Fails if all layers take more bytes than `limit`.
 fn check_size(settings: Settings, filters: usize, limit: u64) -> Result<(), ReadError> {
     let mut needed = 0;
     for number in 0..filters {
-        let Some(buckets) = settings.buckets_of(number) else {
+        let Some(memory) = settings.memory_of(number) else {
             let problem = format!("layer {number} of the chain has more than {} slots", u32::MAX);
             return Err(ReadError::invalid(problem));
         };
-        // At most 2^16 times 2^32.
-        needed += buckets * u64::from(settings.bucket_size);
+        // At most 2^16 times 2^33.
+        needed += memory;
     }
     ReadError::check_limit(needed, limit)
 }

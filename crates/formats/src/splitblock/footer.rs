@@ -66,12 +66,7 @@ pub fn chunks(footer: &[u8], path: &str) -> Result<(ColumnType, Vec<Chunk>), Rea
     while let Some(kind) = thrift.field(&mut field)? {
         match (field, kind) {
             (2, 9) => {
-                let (len, _) = thrift.list()?;
-                let mut elements = Vec::new();
-                for _ in 0..len {
-                    elements.push(element(&mut thrift)?);
-                }
-                found = Some(leaf(&elements, path)?);
+                found = Some(leaf(&mut thrift, path)?);
             }
             (4, 9) => {
                 let (len, _) = thrift.list()?;
@@ -135,13 +130,15 @@ fn logical(thrift: &mut Thrift<'_>, column: &mut ColumnType) -> Result<(), ReadE
     Ok(())
 }
 
-/// The number of the leaf that has this path, and its type.
-fn leaf(elements: &[Element<'_>], path: &str) -> Result<(usize, ColumnType), ReadError> {
+/// Reads a schema; returns the number of the leaf that has this path, and its type.
+fn leaf(thrift: &mut Thrift<'_>, path: &str) -> Result<(usize, ColumnType), ReadError> {
+    let (len, _) = thrift.list()?;
     let (mut found, mut leaves) = (None, 0);
     // The children that are left of each group on the way here, and the length of its path.
     let mut groups: Vec<(i64, usize)> = Vec::new();
     let mut here = Vec::new();
-    for (i, element) in elements.iter().enumerate() {
+    for i in 0..len {
+        let element = element(thrift)?;
         if i > 0 {
             while groups.last().is_some_and(|(left, _)| *left == 0) {
                 groups.pop();

@@ -147,7 +147,7 @@ fn batches_remove_as_single_calls_do() {
         assert!(each.iter().all(|filter| *filter == single), "{len} keys");
         let now = single.statistics();
         assert_eq!((now.len, now.bits_per_key), (200 - sum, 8.0));
-        assert_eq!(now.fill_ratio, (200 - sum) as f64 / single.memory_bytes() as f64);
+        assert_eq!(now.fill_ratio, (200 - sum) as f64 / (single.info().filters * 64) as f64);
     }
     let mut filter = RedisCuckoo::with_capacity(64).unwrap();
     lengths_are_checked(|len, out| filter.contains_batch(&["a"; 200][..len], out));
@@ -279,18 +279,18 @@ fn max_bytes_is_the_most() {
     let mut filter = RedisCuckoo::with_capacity(64).unwrap();
     filter.insert_batch(&keys[..10]).unwrap();
     let read = |filter: &RedisCuckoo, limit| RedisCuckoo::from_scandump(filter.to_loadchunks(), limit);
-    let error = read(&filter, 63).unwrap_err().to_string();
-    assert!(error.ends_with("64 bytes, more than the limit of 63 bytes"), "{error}");
-    for (limit, most) in [(64, 64), (127, 64), (128, 128), (191, 128), (192, 192)] {
+    let error = read(&filter, 319).unwrap_err().to_string();
+    assert!(error.ends_with("320 bytes, more than the limit of 319 bytes"), "{error}");
+    for (limit, most) in [(320, 320), (639, 320), (640, 640), (959, 640), (960, 960)] {
         let mut read = read(&filter, limit).unwrap();
-        assert_eq!(read.memory_bytes(), 64);
+        assert_eq!(read.memory_bytes(), 320);
         let error = read.insert_batch(&keys[10..]);
         assert_eq!(read.memory_bytes(), most, "{limit}");
-        assert_eq!(error.is_err(), most < 192, "{limit}");
+        assert_eq!(error.is_err(), most < 960, "{limit}");
     }
     filter.insert_batch(&keys[10..]).unwrap();
-    assert_eq!(filter.memory_bytes(), 192);
-    assert!(read(&filter, 192).unwrap() == filter && read(&filter, 191).is_err());
+    assert_eq!(filter.memory_bytes(), 960);
+    assert!(read(&filter, 960).unwrap() == filter && read(&filter, 959).is_err());
 }
 
 #[test]
