@@ -200,7 +200,15 @@ impl Stream {
         let Some(array) = array else { return Ok(None) };
         // SAFETY: schema and array describe each other, and the batch owns the array. What it lies
         // in stays where it is when the structure is moved.
-        let column = unsafe { column(&self.schema.0, &array.0, 0, None)? };
+        let mut column = unsafe { column(&self.schema.0, &array.0, 0, None)? };
+        // A table of one column is that column.
+        while let Values::Rows(columns) = &mut column.values
+            && columns.len() == 1
+        {
+            let mut one = columns.remove(0);
+            one.valid.append(&mut column.valid);
+            column = one;
+        }
         Ok(Some(Batch::new(column, array)))
     }
 }
@@ -503,12 +511,7 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
                 // SAFETY: there are as many arrays, and the promise holds for each.
                 unsafe { column(schema, &**array.children.add(i), first, Some(len)) }
             });
-            let mut columns = columns.collect::<PyResult<Vec<_>>>()?;
-            // A table of one column is that column: `None` for a missing row needs no tuple.
-            if columns.len() == 1 && array.null_count == 0 {
-                return Ok(columns.remove(0));
-            }
-            Values::Rows(columns)
+            Values::Rows(columns.collect::<PyResult<_>>()?)
         }
         _ => {
             if let Some(width) = format.strip_prefix("w:") {
@@ -542,10 +545,10 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
     let mut result = Column::new(values, len);
     result.stored_otherwise = stored_otherwise;
     if array.null_count != 0 && format != "n" && len > 0 && !buffer(0)?.is_null() {
-        result.valid = Some((values!(0, end.div_ceil(8)), first));
+        result.valid.push((values!(0, end.div_ceil(8)), first));
     }
     if let Some(dictionary) = dictionary {
-        let valid = result.valid.take();
+        let valid = mem::take(&mut result.valid);
         result = Column::new(Values::Dictionary(Box::new(result), dictionary), len);
         result.valid = valid;
     }

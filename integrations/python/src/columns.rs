@@ -94,8 +94,8 @@ impl Batch {
 pub(crate) struct Column<'a> {
     pub(crate) values: Values<'a>,
     pub(crate) len: usize,
-    /// A bit for each value, from bit `.1` on: 0 if it is null.
-    pub(crate) valid: Option<(&'a [u8], usize)>,
+    /// A bit for each value, from bit `.1` on: 0 if it is null. (Several, of a struct and its field.)
+    pub(crate) valid: Vec<(&'a [u8], usize)>,
     /// Other systems store values of this type in another way, or not at all: what to do.
     pub(crate) stored_otherwise: Option<&'static str>,
 }
@@ -132,14 +132,14 @@ impl<'a> Column<'a> {
         Self {
             values,
             len,
-            valid: None,
+            valid: Vec::new(),
             stored_otherwise: None,
         }
     }
 
     /// Whether value `i` is null. (NaN is a value here: other systems store it.)
     pub(crate) fn is_null(&self, i: usize) -> bool {
-        self.valid.is_some_and(|(bits, first)| !bit(bits, first + i))
+        self.valid.iter().any(|&(bits, first)| !bit(bits, first + i))
             || match &self.values {
                 Values::Nulls => true,
                 Values::Times(values, _, true) => values[i] == i64::MIN,
@@ -153,7 +153,7 @@ impl<'a> Column<'a> {
 
     /// Whether a value may be null.
     pub(crate) fn may_have_nulls(&self) -> bool {
-        self.valid.is_some()
+        !self.valid.is_empty()
             || match &self.values {
                 Values::Nulls | Values::Times(_, _, true) => true,
                 Values::Dictionary(_, values) => values.may_have_nulls(),
@@ -182,7 +182,7 @@ impl<'a> Column<'a> {
             | Values::U32(_)
             | Values::Bools(_)
             | Values::Bits(..) => true,
-            Values::Dictionary(_, values) => values.is_integers() && values.valid.is_none(),
+            Values::Dictionary(_, values) => values.is_integers() && values.valid.is_empty(),
             _ => false,
         }
     }
@@ -487,7 +487,7 @@ impl<'h, K: Keys> Hashing<'h, K> {
             }
             _ => self.hash_written(start, out),
         }
-        if let Some((bits, first)) = column.valid {
+        for &(bits, first) in &column.valid {
             let none = engine.hash_bytes(NONE);
             for (i, out) in out.iter_mut().enumerate() {
                 if !bit(bits, first + start + i) {

@@ -42,7 +42,14 @@ fn slow<'a>(object: &'a Bound<'_, PyAny>, encoding: Encoding, spare: &'a mut Vec
         return Ok(Key::Bytes(bytes.as_bytes()));
     }
     spare.clear();
-    Ok(match write(object, encoding, spare, 0)? {
+    // A tuple of one part is that part.
+    let mut object = object.clone();
+    while let Ok(tuple) = object.cast::<PyTuple>()
+        && tuple.len() == 1
+    {
+        object = tuple.get_item(0)?;
+    }
+    Ok(match write(&object, encoding, spare, 0)? {
         Written::Word(word) => Key::Word(word),
         Written::Null if encoding != Encoding::Python => Key::Null,
         _ => Key::Bytes(spare),

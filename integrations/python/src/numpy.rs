@@ -202,7 +202,9 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
             )));
         }
         // SAFETY: as above; the batch owns a reference to these too.
-        column.valid = Some((unsafe { lend(address(bits)?, len.div_ceil(8))? }, 0));
+        column
+            .valid
+            .push((unsafe { lend(address(bits)?, len.div_ceil(8))? }, 0));
     }
     Ok(Array::Column(Batch::new(
         column,

@@ -5,6 +5,7 @@ use crate::columns::{Column, Hashing, Values};
 use crate::engine::{Engine, Keys};
 use crate::ffi::{self, Quick};
 use crate::key::{Key, key};
+use crate::numpy;
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -46,7 +47,10 @@ pub(crate) fn hash_object<E: Keys>(engine: &E, object: &Bound<'_, PyAny>) -> PyR
         Key::Word(word) => {
             // A float is a word too.
             if let Some(why) = engine.integers_only()
-                && !object.hasattr(intern!(object.py(), "__index__"))?
+                && !match numpy::scalar(object)? {
+                    Some(one) => one.column().is_integers(),
+                    None => object.hasattr(intern!(object.py(), "__index__"))?,
+                }
             {
                 return Err(PyTypeError::new_err(why));
             }
@@ -124,7 +128,7 @@ impl Task {
         threads: usize,
         out: &mut [u8],
     ) -> PyResult<usize> {
-        if let (Some(why), true) = (engine.integers_only(), !column.is_integers() || column.valid.is_some()) {
+        if let (Some(why), true) = (engine.integers_only(), !column.is_integers() || !column.valid.is_empty()) {
             return Err(PyTypeError::new_err(why));
         }
         let keys = Hashing::checked(engine, column)?;
@@ -171,7 +175,7 @@ impl Task {
 
     fn by_part<E: Engine>(self, keys: &Hashing<'_, E>, range: Range<usize>, out: &mut [u8]) -> PyResult<usize> {
         let (engine, column) = (keys.engine, keys.column);
-        if let (Self::Add, Values::Words(words), None) = (self, &column.values, column.valid)
+        if let (Self::Add, Values::Words(words), true) = (self, &column.values, column.valid.is_empty())
             && let Some(result) = engine.insert_words(&words[range.clone()])
         {
             return result;
