@@ -624,6 +624,11 @@ impl Filter {
         );
         (restore, state).into_pyobject(py)
     }
+
+    /// A function that refers to its own filter is garbage with it.
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(self.key.as_ref())
+    }
 }
 
 impl Filter {

@@ -278,6 +278,10 @@ fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
         dtype = categories.getattr("dtype")?;
         values = categories;
     }
+    // A sparse column has no Arrow form.
+    if dtype.hasattr("fill_value")? {
+        return Ok(true);
+    }
     // Types of pandas' own have the kind of objects too.
     if !dtype.get_type().module()?.to_cow()?.starts_with("numpy") || !dtype.getattr("kind")?.eq("O")? {
         return Ok(false);

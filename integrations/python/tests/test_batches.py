@@ -599,6 +599,9 @@ def test_frames_of_pandas():
     agrees(pd.Series([uuid.UUID(int=5), ("a", 1)]), [uuid.UUID(int=5), ("a", 1)])
     agrees(pd.Series(pd.to_datetime(["2024-05-01", None])), [datetime.datetime(2024, 5, 1), None])
     agrees(pd.Index([3, 4]), [3, 4])
+    sparse = pd.Series([0, 5, 0, 7], dtype="Sparse[int64]")
+    agrees(sparse, [0, 5, 0, 7])
+    agrees(pd.DataFrame({"x": sparse, "n": range(4)}), [(0, 0), (5, 1), (0, 2), (7, 3)])
     frame = pd.DataFrame({"s": names, "i": range(5)}, index=[9, 8, 7, 6, 5])
     agrees(frame, list(zip(names, range(5))))
     for one in pd.Timestamp("2024-05-01"), pd.Interval(1, 2), pd.NA:
@@ -706,7 +709,8 @@ def test_bitmaps_take_integers_only():
     agrees(numpy.arange(0, 900, 7), range(0, 900, 7), lambda: Bitmap(1000))
     agrees(pa.array([5, 900, 5]), [5, 900, 5], lambda: Bitmap(1000))
     agrees(numpy.ma.masked_array([5, 900]), [5, 900], lambda: Bitmap(1000))
-    for values in [numpy.array([1.0]), pa.array([1, None]), pa.array(["a"]), ["a"], [None]]:
+    agrees(numpy.array([True, False]), [numpy.True_, numpy.False_], lambda: Bitmap(1000))
+    for values in [numpy.array([1.0]), pa.array([1, None]), pa.array(["a"]), ["a"], [None], [numpy.array(1.0)], [numpy.float64(1)]]:
         with pytest.raises(TypeError, match="integers only"):
             ids.add_many(values)
     with pytest.raises(ValueError, match="^1000 is not in this bitmap, which holds integers from 0 to 999$"):

@@ -2,11 +2,13 @@
 
 import datetime
 import decimal
+import gc
 import hashlib
 import ipaddress
 import subprocess
 import sys
 import uuid
+import weakref
 
 import pytest
 
@@ -172,6 +174,20 @@ def test_a_function_makes_the_key_everywhere():
     with pytest.raises(KeyError):
         f.add({})
     assert 1 in f.copy().__class__.from_bytes(f.to_bytes())
+
+
+@pytest.mark.parametrize("make", [BloomFilter, CuckooFilter, SparkBloomFilter, lambda n, key: FilterBank(64, n, key=key), lambda n, key: BloomFilter(n, key=key).copy()])
+def test_a_function_that_refers_to_its_filter_is_collected_with_it(make):
+    class Owner:
+        def __init__(self):
+            self.seen = make(10, key=self.key)
+
+        def key(self, value):
+            return value
+
+    owner = weakref.ref(Owner())
+    gc.collect()
+    assert owner() is None
 
 
 def test_a_function_that_hashes_is_a_key_function():

@@ -37,7 +37,7 @@ fn parts<C: pyo3::PyClass<BaseType = Filter>>(
 fn check_removed(was_there: bool, key: &Bound<'_, PyAny>) -> PyResult<()> {
     match was_there {
         true => Ok(()),
-        false => Err(PyKeyError::new_err(key.clone().unbind())),
+        false => Err(PyKeyError::new_err((key.clone().unbind(),))),
     }
 }
 
