@@ -280,19 +280,10 @@ impl<F: GuardFilter> ServedFilter<F> {
     fn vouches<K: Funnel + ?Sized>(&self, key: &K, is_told: impl FnOnce(bool, bool) -> bool) -> Option<u64> {
         let state = self.state();
         let is_closed = state & GAPS == 0 && !self.filter.may_lack_keys();
-        let holds = self.filter.holds(key);
-        let vouches = match is_closed {
-            true => holds,
-            false => is_told(state & UNFILLED != 0, self.filter.lag().is_some()),
-        };
+        let vouches = is_closed || is_told(state & UNFILLED != 0, self.filter.lag().is_some());
         // A row may come into the filter before anybody tells it: another number once the filter
-        // holds the key, and once it closes.
-        let place = match (is_closed, holds) {
-            (true, _) => 0,
-            (false, true) => UNFILLED,
-            (false, false) => GAPS,
-        };
-        vouches.then_some(state & !GAPS | place)
+        // holds the key.
+        vouches.then(|| state & !GAPS | if self.filter.holds(key) { 0 } else { GAPS })
     }
 
     #[inline]
@@ -519,12 +510,12 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
 
     /// For a cache that remembers an admitted key as missing: the number of the filter that serves,
     /// or `None` if a row may have come, or may come, of which the cache is not told. The number is
-    /// another one once the guard closes, and once the filter of an open guard holds the key.
+    /// another one once the filter holds the key.
     ///
-    /// A closed guard vouches for a key that its filter holds: a false positive, or a removed key.
-    /// (Otherwise the guard was open a moment ago, and admitted the key for that reason.) For an
-    /// open guard, `is_told(is_unfilled, is_shared)` decides: whether the cache is told of all rows
-    /// that come while the filter is not filled, and those that other processes insert into it.
+    /// A closed guard vouches for every key, since it turns away those that its filter lacks. For
+    /// an open guard, `is_told(is_unfilled, is_shared)` decides: whether the cache is told of all
+    /// rows that come while the filter is not filled, and those that other processes insert into
+    /// it.
     #[cfg(feature = "cache")]
     pub(crate) fn vouches<Q: Funnel + ?Sized>(&self, key: &Q, is_told: impl FnOnce(bool, bool) -> bool) -> Option<u64> {
         self.filters.load().serving.vouches(key, is_told)

@@ -71,7 +71,7 @@
 //! 3. **One load per key.** While a load of a key runs in this process, gets of the key wait for
 //!    it. A second load begins in three cases only:
 //!    - The key or the filter has changed since the load began. (The filter changes when a rebuild
-//!      replaces it, when it opens or closes, and when an open one gets the key.)
+//!      replaces it, when it opens or closes, and when it gets the key.)
 //!    - [`load_many`](future::Loader::load_many) loads the key with others, and its loader gets the
 //!      key itself, or waits for a load that gets it. The second load is for this key alone.
 //!    - The loading thread runs [other code](#loaders-that-get-other-keys) while it waits, and that

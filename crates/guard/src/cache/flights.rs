@@ -73,8 +73,8 @@
 //! the row once the filter has it. So before its load, each flight takes note of the *filter*: its
 //! number, or nothing if it may lack rows of which nobody tells (`CacheGuard::vouches`). A miss
 //! without a number is not put into the caches. One with a number counts as long as lookups find
-//! the same number. A rebuild makes a new one. A filter that may lack rows, of all of which
-//! somebody tells, has two others: one for the keys that it holds, and one for those that it lacks.
+//! the same number. A filter has two, one for the keys that it holds, and one for those that it
+//! lacks. A rebuild makes new ones.
 //!
 //! Suppose a lookup that began after the filter had the row finds "missing" all the same, by an
 //! entry or a joined flight. Its number is that of the lookup, which found the key in the filter,
