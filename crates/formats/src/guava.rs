@@ -36,8 +36,8 @@
 //! | `putString(s, UTF_8)`, `putUnencodedChars` | `str`, [`UnencodedChars`] |
 //!
 //! A Java string can hold half a surrogate pair, which `str` cannot. For `unencodedCharsFunnel()`,
-//! pass the `[u16]` of its units. For `stringFunnel(UTF_8)`, Java writes a `?` in its place, so
-//! several strings are one key.
+//! pass the `[u16]` of its units. `stringFunnel` writes a `?` in its place for `UTF_8`, and U+FFFD
+//! for `UTF_16` and `UTF_16LE`, so several strings are one key: pass the string with that.
 //!
 //! # Moving a service over
 //!

@@ -46,7 +46,9 @@ impl fmt::Display for Strategy {
 ///
 /// Both formulas give the same number except for tiny filters, and for rates near a rounding
 /// boundary. Only filters with the same number can be [united](super::GuavaBloom::union_from):
-/// choose the formula of the Guava at the other end.
+/// choose the formula of the Guava at the other end. Guava 14, and others of before 2015, round
+/// `bits / keys` down first, which neither formula does: 6 at a rate of 1%, not 7. For these, begin
+/// with an empty filter that they wrote.
 ///
 /// ```
 /// use lanebloom_formats::guava::{GuavaBloom, HashFunctions};
@@ -59,7 +61,7 @@ impl fmt::Display for Strategy {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HashFunctions {
-    /// `max(1, round(bits / keys * ln 2))`: Guava up to 33.3, from 2011 to 2024.
+    /// `max(1, round(bits / keys * ln 2))`: Guava up to 33.3, from 2015 to 2024.
     ByBits,
     /// `max(1, round(-ln rate / ln 2))`: Guava since the end of 2024 (33.4).
     #[default]

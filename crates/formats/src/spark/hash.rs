@@ -30,7 +30,8 @@ pub struct Hash(pub i32, pub i32);
 /// | `putBinary` | `[u8]`, `Vec<u8>`, `[u8; N]` |
 ///
 /// Spark makes a `long` of every integer, so `7i32` and `7i64` are one key. Unsigned integers are
-/// no keys: choose with `as` which `long` is meant.
+/// no keys: choose with `as` which `long` is meant. In place of half a surrogate pair, `putString`
+/// writes a `?`.
 ///
 /// For a type of your own, pass on what it holds:
 ///
