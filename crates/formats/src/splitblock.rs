@@ -65,7 +65,7 @@ pub use self::block::block_index;
 pub use self::bytes::{Header, Milvus};
 use self::engine::Content;
 pub use self::engine::{Owned, SplitBlock, Xxh64};
-pub use self::sizing::{MAX_FORMAT_BYTES, MIN_FORMAT_BYTES};
+pub use self::sizing::MAX_FORMAT_BYTES;
 pub use self::view::SplitBlockView;
 
 use self::block::BLOCK_BYTES;
@@ -227,7 +227,7 @@ impl SplitBlockBloom {
             // Not between 0 and 1.
             Err(error) if BuildError::check_rate(false_positive_rate).is_err() => Err(error),
             _ => Err(BuildError::new(format!(
-                "a Parquet filter has at most {MAX_FORMAT_BYTES} bytes, which keep a rate of {false_positive_rate} for \
+                "a Parquet filter has at most {MAX_FORMAT_BYTES} bytes, which keep a rate of {false_positive_rate:?} for \
                  {} keys, not for {keys}: choose fewer keys or a higher rate",
                 sizing::keys(most, false_positive_rate)
             ))),

@@ -5,9 +5,6 @@ use crate::logarithm::{Twofold, ln, pow};
 use lanebloom::internal::acquire_if;
 use lanebloom::{BuildError, Statistics};
 
-/// The smallest bitset of the format, in bytes: one block.
-pub const MIN_FORMAT_BYTES: usize = 32;
-
 /// The largest bitset that Parquet's libraries write or read, in bytes: 128 MiB. A
 /// [`SplitBlockBloom`](super::SplitBlockBloom) in memory may be larger.
 pub const MAX_FORMAT_BYTES: usize = 128 << 20;
@@ -93,7 +90,7 @@ pub(super) fn parquet_bytes(keys: usize, rate: f64) -> Result<usize, BuildError>
     let bits = -8.0 * keys as f64 / ln(Twofold::new(1.0 - root));
     let bits = bits.min(8.0 * MAX_FORMAT_BYTES as f64) as usize;
     let bytes = ((bits + 255) & !256) / 8;
-    Ok(bytes.clamp(MIN_FORMAT_BYTES, MAX_FORMAT_BYTES).next_power_of_two())
+    Ok(bytes.clamp(BLOCK_BYTES, MAX_FORMAT_BYTES).next_power_of_two())
 }
 
 /// The number of distinct keys that leaves this number of bits set in the mean.

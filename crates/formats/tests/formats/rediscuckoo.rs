@@ -280,7 +280,10 @@ fn max_bytes_is_the_most() {
     filter.insert_batch(&keys[..10]).unwrap();
     let read = |filter: &RedisCuckoo, limit| RedisCuckoo::from_scandump(filter.to_loadchunks(), limit);
     let error = read(&filter, 319).unwrap_err().to_string();
-    assert!(error.ends_with("320 bytes, more than the limit of 319 bytes"), "{error}");
+    assert!(
+        error.ends_with("320 bytes, more than the limit of 319 bytes"),
+        "{error}"
+    );
     for (limit, most) in [(320, 320), (639, 320), (640, 640), (959, 640), (960, 960)] {
         let mut read = read(&filter, limit).unwrap();
         assert_eq!(read.memory_bytes(), 320);

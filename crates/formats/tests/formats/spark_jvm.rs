@@ -121,14 +121,6 @@ fn large_filters_agree_with_spark() {
                 assert_same(&mut spark, layout, 5000, |i| format!("{:024}", number(i)));
             }
         }
-        let layout = Layout {
-            version: Version::V2,
-            seed: 0,
-            expected: 1 << 28,
-            bits: 1 << 33,
-        };
-        let filter = layout.build();
-        drop(filter);
     }
 }
 

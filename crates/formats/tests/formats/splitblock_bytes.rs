@@ -81,10 +81,13 @@ fn a_rate_is_kept_or_refused() {
         let fewest = SplitBlockBloom::with_capacity(keys, rate).unwrap();
         assert_eq!(filter.blocks(), fewest.blocks().next_power_of_two());
     }
-    for keys in [120_000_000, usize::MAX] {
-        let error = SplitBlockBloom::with_parquet_rate(keys, 0.01).unwrap_err().to_string();
-        let parts = ["134217728 bytes".to_owned(), format!("not for {keys}")];
-        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    for (keys, rate) in [(120_000_000, 0.01), (usize::MAX, 0.01), (1, 1e-300)] {
+        let error = SplitBlockBloom::with_parquet_rate(keys, rate).unwrap_err().to_string();
+        let text = format!("a Parquet filter has at most 134217728 bytes, which keep a rate of {rate:?} for ");
+        assert!(
+            error.starts_with(&text) && error.contains(&format!("not for {keys}")),
+            "{error}"
+        );
     }
     for rate in [0.0, 1.0, f64::NAN] {
         let error = SplitBlockBloom::with_parquet_rate(9, rate).unwrap_err().to_string();
