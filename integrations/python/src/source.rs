@@ -153,6 +153,9 @@ impl<'py> Source<'py> {
                     }
                 } else if is_of_objects(&object)? {
                     return Ok(Self::Items(object));
+                } else if !object.hasattr("__arrow_c_stream__")? {
+                    // An index or an array: only a series has an Arrow form.
+                    object = py.import("pandas")?.call_method1("Series", (object,))?;
                 }
             }
         }
@@ -169,6 +172,10 @@ impl<'py> Source<'py> {
             // pandas without pyarrow.
             Err(error) if error.is_instance_of::<PyImportError>(py) => {}
             Err(error) => return Err(error),
+        }
+        if library == Library::Pandas {
+            // numpy would make floats of integers with nulls.
+            return objects(&object);
         }
         if let Some(batch) = numpy::buffer(&object)? {
             return Ok(Self::One(batch));

@@ -8,6 +8,8 @@ import functools
 import gc
 import hashlib
 import os
+import subprocess
+import sys
 import uuid
 
 import pytest
@@ -599,6 +601,10 @@ def test_frames_of_pandas():
     agrees(pd.Series([uuid.UUID(int=5), ("a", 1)]), [uuid.UUID(int=5), ("a", 1)])
     agrees(pd.Series(pd.to_datetime(["2024-05-01", None])), [datetime.datetime(2024, 5, 1), None])
     agrees(pd.Index([3, 4]), [3, 4])
+    large = pd.Series([2**60 + 1, None, 2**63 - 1], dtype="Int64")
+    of_arrow = large.astype("int64[pyarrow]")
+    for column in large, large.array, pd.Index(large), of_arrow.array, pd.Index(of_arrow), pd.Categorical(large), pd.CategoricalIndex(large):
+        agrees(column, [2**60 + 1, None, 2**63 - 1])
     sparse = pd.Series([0, 5, 0, 7], dtype="Sparse[int64]")
     agrees(sparse, [0, 5, 0, 7])
     agrees(pd.DataFrame({"x": sparse, "n": range(4)}), [(0, 0), (5, 1), (0, 2), (7, 3)])
@@ -609,6 +615,25 @@ def test_frames_of_pandas():
             filled(one)
     f = BloomFilter(10)
     assert frame[f.add_new(frame["s"])]["i"].tolist() == [0, 1, 2, 3]
+
+
+def test_pandas_without_pyarrow():
+    pytest.importorskip("pandas")
+    program = """
+import sys
+sys.modules["pyarrow"] = None
+import pandas as pd
+from lanebloom import BloomFilter
+values = [2**60 + 1, None, 2**63 - 1]
+large = pd.Series(values, dtype="Int64")
+for column in large, large.array, pd.Index(large), large.astype("category"):
+    f = BloomFilter(10, 1e-9)
+    assert f.add_many(column) == 3 and all(value in f for value in values), type(column)
+f = BloomFilter(10, 1e-9)
+assert f.add_many(pd.DataFrame({"a": large, "b": ["x", None, "z"]})) == 3
+assert (2**60 + 1, "x") in f and (None, None) in f
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_null_and_nan_are_one_key_in_every_library():
