@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDelta, PyString};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -150,7 +150,10 @@ impl FromPyObject<'_, '_> for Span {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        let bad = || PyValueError::new_err(format!("window={}: more than 0", &*object));
+        let bad = || {
+            let text = format!("window={}: more than 0, and at most 4611686018 seconds", &*object);
+            PyValueError::new_err(text)
+        };
         if object.is_instance_of::<PyDelta>() {
             return object.extract().map(Self).map_err(|_| bad());
         }
@@ -214,5 +217,10 @@ pub(crate) fn open_regular(path: &Path) -> PyResult<File> {
 
 /// A file to read.
 pub(crate) fn open(path: &Path) -> PyResult<File> {
-    File::open(path).map_err(|error| of_file(path, error))
+    let opened = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
+        // Its error, with the name.
+        true => (&file).read(&mut [0]).map(|_| file),
+        false => Ok(file),
+    });
+    opened.map_err(|error| of_file(path, error))
 }

@@ -192,22 +192,12 @@ impl<'a> Column<'a> {
         if self.is_null(i) || !self.is_words(encoding) {
             return None;
         }
+        if let Values::Dictionary(indices, values) = &self.values {
+            let index = indices.index(i);
+            return (index < values.len).then(|| values.word(index, encoding)).flatten();
+        }
         let mut word = [0];
-        match &self.values {
-            Values::Dictionary(indices, values) => {
-                let index = indices.index(i);
-                return if index < values.len {
-                    values.word(index, encoding)
-                } else {
-                    None
-                };
-            }
-            Values::F16(values) => return float(half(values[i])),
-            Values::F32(values) => return float(values[i].into()),
-            Values::F64(values) => return float(values[i]),
-            _ => self.words(i, &mut word),
-        };
-        Some(word[0])
+        self.words(i, &mut word).then_some(word[0])
     }
 
     /// Value `i` as an index. What no valid index can be becomes a number that is out of bounds.

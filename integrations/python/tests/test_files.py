@@ -113,8 +113,10 @@ def test_errors_of_files_name_them(tmp_path):
         assert error.value.filename == str(missing) or error.value.filename == missing
     with pytest.raises(OSError):
         BloomFilter(1).save(missing / "below")
-    with pytest.raises(OSError):
-        Filter.load(tmp_path)
+    for call in Filter.load, *LOADS:
+        with pytest.raises(OSError) as error:
+            call(tmp_path)
+        assert str(error.value.filename) == str(tmp_path)
     (tmp_path / "empty").touch()
     for call in [Filter.load, BloomFilter.mmap, *LOADS]:
         with pytest.raises(ValueError):

@@ -210,6 +210,7 @@ BAD = [
     (lambda: BloomFilter(9).add_many([], threads=10**9), ValueError, "threads=1000000000: from 1 to 1024"),
     (lambda: BloomFilter(9, key=3).add(1), TypeError, "not callable"),
     (lambda: WindowedBloomFilter(9, window=-1), ValueError, "window=-1: more than 0"),
+    (lambda: WindowedBloomFilter(9, window=1e300), ValueError, r"window=1e\+300: more than 0, and at most 4611686018 seconds"),
     (lambda: WindowedBloomFilter(9, window=float("nan")), ValueError, "window=nan"),
     (lambda: WindowedBloomFilter(9, window=datetime.timedelta(-1)), ValueError, "window=-1 day, 0:00:00: more"),
     (lambda: WindowedBloomFilter(9, window=0), ValueError, "0ns is not in"),
