@@ -37,7 +37,7 @@
 //! | 64 | 0.64 | 0.064 | 0.0064 | 0.00064 | 15.3 |
 //! | 256 | 2.6 | 0.26 | 0.026 | 0.0026 | 20.1 |
 //! | 1,024 | 10 | 1.0 | 0.10 | 0.010 | 23.6 |
-//! | 8,192 | 82 | 8.2 | 0.82 | 0.082 | 33.7; 26.1 with [two lines per key](crate::bloom::Builder::lines_per_key) |
+//! | 8,192 | 82 | 8.2 | 0.82 | 0.082 | 33.7; 26.0 with [two lines per key](crate::bloom::Builder::lines_per_key) |
 //!
 //! # More filters than columns
 //!

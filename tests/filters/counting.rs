@@ -500,8 +500,6 @@ fn the_rate_holds_for_some_thousand_keys() {
     }
 }
 
-/// Run it with optimization, it takes a minute: `cargo test --release --test sizes counting --
-/// --ignored`.
 #[test]
 #[ignore = "takes a minute; `ci/release.sh full` runs it"]
 fn the_rate_holds_for_a_million_keys_down_to_one_in_a_million() {

@@ -139,7 +139,6 @@ fn the_rate_is_the_models() {
     }
 }
 
-/// Run it with optimization: `cargo test --release --test sizes dleft -- --ignored`.
 #[test]
 #[ignore = "takes a minute; `ci/release.sh full` runs it"]
 fn rates_and_loads_at_full_size() {

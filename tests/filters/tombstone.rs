@@ -270,8 +270,6 @@ fn both_rates_hold_for_some_thousand_keys() {
     measure(0.01, 1e-3, 4, keys);
 }
 
-/// Run it with optimization, it takes some seconds: `cargo test --release --test sizes tombstone --
-/// --ignored`.
 #[test]
 #[ignore = "takes some seconds; `ci/release.sh full` runs it"]
 fn both_rates_hold_for_two_million_keys() {

@@ -177,8 +177,6 @@ fn the_rate_holds_for_the_default_words() {
     }
 }
 
-/// Run it with optimization, it takes some minutes: `cargo test --release --test stress rates --
-/// --ignored`.
 #[test]
 #[ignore = "takes minutes; `ci/release.sh full` runs it"]
 fn the_rate_holds_for_up_to_a_million_keys_of_any_kind() {
