@@ -38,8 +38,8 @@ impl Unit {
 /// The builder chooses fewer words per key if that needs at most this multiple of the best layout's
 /// memory, since an insert has an atomic operation for each word. It chooses 1 word down to 5%, 2
 /// down to 1%, 4 down to 0.1%, and 8 at 1e-4. (Beside the least: 1.035 times the memory at 10%,
-/// 1.093 at 1%, 1.068 at 0.1%. Beside 4 words, 2 take 1.06 times the memory at 1%, and a new key 0.6
-/// times the time.)
+/// 1.093 at 1%, 1.068 at 0.1%. Beside 4 words, 2 take 1.06 times the memory at 1%, and a new key
+/// 0.6 times the time.)
 const FEWER_WORDS_PRICE: f64 = 1.1;
 
 /// The builder chooses two lines per key from this rate down. They need 0.76 times the memory at

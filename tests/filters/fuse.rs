@@ -299,8 +299,8 @@ fn none_of_many_millions_of_keys_is_missing() {
     }
 }
 
-/// `LANEBLOOM_STATIC_PROBES` is the number of lookups, 2^30 if it is not given. With 2^36, a rate of
-/// 2^-32 is known to a quarter: 16 are expected.
+/// `LANEBLOOM_STATIC_PROBES` is the number of lookups, 2^30 if it is not given. With 2^36, a rate
+/// of 2^-32 is known to a quarter: 16 are expected.
 #[test]
 #[ignore = "takes a minute; `ci/release.sh full` runs it"]
 fn the_rates_of_long_fingerprints_are_theirs() {
