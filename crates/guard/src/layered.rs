@@ -25,10 +25,10 @@ use std::sync::{Mutex, MutexGuard};
 /// committed, a `Layered` collects the hashes of keys (8 bytes for each insert, also of a key that
 /// it has) and holds every key: a guard over it [is open](crate::CacheGuard#open-guards). So a
 /// first rebuild that fails again and again lets it grow; `mark_ready` does not close it. The
-/// commit builds the static filter, 30 to 60 ns per key (Zen 4), while the old one serves; an awaited
-/// `rebuild_now` does so in a thread. Keys that are inserted afterwards go to the small filter,
-/// which is sized for some of them. Beyond that number the rate rises, as that of every Bloom
-/// filter: rebuild before.
+/// commit builds the static filter, 30 to 60 ns per key (Zen 4), while the old one serves; an
+/// awaited `rebuild_now` does so in a thread. Keys that are inserted afterwards go to the small
+/// filter, which is sized for some of them. Beyond that number the rate rises, as that of every
+/// Bloom filter: rebuild before.
 ///
 /// # Examples
 ///
