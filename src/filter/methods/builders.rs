@@ -147,8 +147,8 @@ impl<E: Planned, S> Builder<E, S> {
     ///
     /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, an option of
     /// the type is out of range, the rate would take more than 256 bits per key (512 with
-    /// counters), the budget is below one line of 64 bytes or too small for keys and rate, or the
-    /// allocation fails.
+    /// counters, 128 with fingerprints), the budget is below one line of 64 bytes or too small for
+    /// keys and rate, or the allocation fails.
     ///
     /// # Examples
     ///

@@ -1,6 +1,6 @@
 //! A filter that does not change: a binary fuse filter. [`StaticFilter`] is built from all of its
 //! keys at once. Then it takes three quarters of the memory of a
-//! [`ConcurrentBloom`](crate::ConcurrentBloom) at 1%, and less than two thirds at 1e-6.
+//! [`ConcurrentBloom`](crate::ConcurrentBloom) at 1%, and two thirds at 1e-6.
 //!
 //! A key has three cells, and its fingerprint is their xor. A lookup reads them at once: none waits
 //! for another. **There is no insert.** To add a key, build the filter anew from all keys. If that
