@@ -226,6 +226,29 @@ fn a_union_beside_a_growth_loses_nothing() {
     });
 }
 
+/// There are bytes for one more layer.
+#[test]
+fn racing_unions_keep_the_limit_of_bytes() {
+    let mut model = loom::model::Builder::new();
+    // A union reads every word of several layers, more than once.
+    model.max_branches = 10_000;
+    model.check(|| {
+        let mut all = growing(1, 4);
+        Arc::get_mut(&mut all).unwrap().set_max_bytes(128);
+        all.insert(&Hashed(C)).unwrap();
+        let unite = |hash| {
+            let part = growing(1, 4);
+            part.insert(&Hashed(hash)).unwrap();
+            share!(all);
+            move || all.union_from(&part).is_ok()
+        };
+        let united = beside(unite(A), unite(B));
+        assert!(united.0 != united.1);
+        assert_eq!((all.contains(&Hashed(A)), all.contains(&Hashed(B))), united);
+        assert_eq!(all.memory_bytes(), 128);
+    });
+}
+
 /// One word per key at a low rate, and a hint of eight keys: there can be no second layer, but by a
 /// greater hint. It is set while the last key finds the layer full.
 #[test]

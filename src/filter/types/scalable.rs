@@ -84,7 +84,7 @@
 //! same layout takes the keys, if it then has at most 1/32 more keys than it is for. Otherwise a
 //! copy of the layer is added. So filters that were built in different ways can be united, if they
 //! have the same hasher. If there are too many layers, or too many bytes, the union fails, and no
-//! key was added.
+//! key was added (unless other threads add layers meanwhile: then some keys may have been).
 //!
 //! Replicas stay as they are. If the filters have different keys, the rate of the union is at most
 //! the sum of both rates. [`statistics`](Filter::statistics) returns the rate now.
@@ -287,7 +287,8 @@ impl<S: FilterHasher> ScalableBloom<S> {
     /// filter. Both may be in use meanwhile.
     ///
     /// Fails if the hasher (its algorithm, seed or key) differs, or if this filter has no room for
-    /// the other one's layers. Then no key is added. The layouts may differ.
+    /// the other one's layers. Then no key is added, unless other threads take the room while the
+    /// union runs. The layouts may differ.
     ///
     /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
     /// sees what its inserter there had done before. `false` ends in an `Acquire`.

@@ -681,9 +681,9 @@ impl Union for Scalable {
                     break;
                 }
                 let next = layers.len();
-                if next == self.entries.len() {
-                    return Err(no_room(theirs, NoLayer::Layers { limit: next }));
-                }
+                // Once more, since other threads may have added layers meanwhile.
+                let bytes = layers.iter().map(|layer| layer.bloom().memory_bytes());
+                self.check_layer(theirs, next, bytes.sum())?;
                 // If another thread made this layer meanwhile, the copy is dropped.
                 let put = theirs.try_clone().and_then(|copy| self.put(next, copy));
                 put.map_err(|_| no_room(theirs, NoLayer::OutOfMemory))?;
@@ -748,6 +748,18 @@ fn no_room(theirs: &Bloom, why: NoLayer) -> IncompatibleError {
 }
 
 impl Scalable {
+    /// Fails if there can be no copy of a layer behind so many layers, which take `bytes`.
+    fn check_layer(&self, theirs: &Bloom, layers: usize, bytes: usize) -> Result<(), IncompatibleError> {
+        if layers == self.entries.len() {
+            return Err(no_room(theirs, NoLayer::Layers { limit: layers }));
+        }
+        let limit = self.max_bytes;
+        if theirs.memory_bytes() > limit.saturating_sub(bytes) {
+            return Err(no_room(theirs, NoLayer::Bytes { bytes, limit }));
+        }
+        Ok(())
+    }
+
     /// Fails if a union with these layers, in this order, needs more layers or memory than there
     /// can be. Does what [`union_from`](Union::union_from) does, with lists in place of unions.
     fn check_room_for(&self, theirs: &[&Layer]) -> Result<(), IncompatibleError> {
@@ -770,14 +782,7 @@ impl Scalable {
                 layers[number].push(theirs);
                 continue;
             }
-            let limit = self.entries.len();
-            if layers.len() == limit {
-                return Err(no_room(theirs, NoLayer::Layers { limit }));
-            }
-            if theirs.memory_bytes() > self.max_bytes.saturating_sub(bytes) {
-                let limit = self.max_bytes;
-                return Err(no_room(theirs, NoLayer::Bytes { bytes, limit }));
-            }
+            self.check_layer(theirs, layers.len(), bytes)?;
             bytes += theirs.memory_bytes();
             layers.push(Vec::from([theirs]));
         }
