@@ -5,7 +5,8 @@ use super::*;
 use lanebloom::{Hashed, TombstoneBloom};
 
 fn filter(words_per_key: usize) -> TombstoneBloom {
-    TombstoneBloom::builder().words_per_key(words_per_key).build().unwrap()
+    let builder = TombstoneBloom::builder().expected_keys(1);
+    builder.words_per_key(words_per_key).build().unwrap()
 }
 
 fn holding(words_per_key: usize, present: &[u64]) -> Arc<TombstoneBloom> {

@@ -2,7 +2,7 @@
 
 use lanebloom::bloom::Builder;
 use lanebloom::internal::traits::Planned;
-use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, Hashed, Membership, SipHash13};
+use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, Hashed, Membership, SipHash13, TombstoneBloom};
 use lanebloom_tests::{LAYOUTS, RATES, WORDS, assert_prints, number};
 
 fn builder() -> Builder {
@@ -26,10 +26,10 @@ fn wrong_requests_are_errors_that_name_value_and_limit() {
         keys().false_positive_rate(f64::NAN),
         "false-positive rate NaN is not between 0 and 1, both excluded",
     );
-    expect(
-        builder(),
-        "neither expected keys nor a memory budget was given; set one of them",
-    );
+    let unsized_text = "neither expected keys nor a memory budget was given; set one of them";
+    expect(builder(), unsized_text);
+    let error = TombstoneBloom::builder().expected_removals(1).build().unwrap_err();
+    assert_eq!(error.to_string(), unsized_text);
     for words in [0, 3, 5, 16, usize::MAX] {
         expect(
             keys().words_per_key(words),
@@ -489,7 +489,7 @@ fn refused<E: Planned>(builder: lanebloom::Builder<E>, keys: usize, rate: f64) -
 /// overflows on the way.
 #[test]
 fn no_builder_overflows() {
-    use lanebloom::{CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom, WindowedBloom};
+    use lanebloom::{CuckooFilter, DLeftFilter, ScalableBloom, WindowedBloom};
 
     let most = usize::MAX;
     for keys in [most, most - 1, most / 2 + 1, most / 2, most / 64, most / 100] {

@@ -107,16 +107,16 @@ fn what_does_not_fit_is_an_error() {
     let message = |builder: Builder| builder.build().unwrap_err().to_string();
     for rate in [0.0, 1.0, -0.5, f64::NAN] {
         assert_eq!(
-            message(builder().false_positive_rate(rate)),
+            message(builder().expected_keys(1).false_positive_rate(rate)),
             format!("false-positive rate {rate} is not between 0 and 1, both excluded")
         );
         assert_eq!(
-            message(builder().false_negative_rate(rate)),
+            message(builder().expected_keys(1).false_negative_rate(rate)),
             format!("false-negative rate {rate} is not between 0 and 1, both excluded")
         );
     }
     assert_eq!(
-        message(builder().false_negative_rate(1e-300)),
+        message(builder().expected_keys(1).false_negative_rate(1e-300)),
         "a false-negative rate of 1e-300 takes more than the limit of 256 bits per removed key"
     );
     assert!(

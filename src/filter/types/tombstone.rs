@@ -87,7 +87,8 @@ use core::fmt;
 /// use std::thread;
 ///
 /// // With one word per key a remove is a claim.
-/// let coupons = TombstoneBloom::builder().words_per_key(1).build()?;
+/// let builder = TombstoneBloom::builder().expected_keys(1000);
+/// let coupons = builder.words_per_key(1).build()?;
 /// coupons.insert("SPRING");
 /// let used: usize = thread::scope(|scope| {
 ///     let use_it = || usize::from(coupons.remove("SPRING"));
@@ -149,7 +150,7 @@ impl<S> TombstoneBloom<S> {
         into_ok(self.try_insert(key))
     }
 
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    /// Whether `key` may be in the filter: `true` may be a false positive, `false` a false negative.
     ///
     /// Never `true` for a key that was removed. `false` for a key that was inserted and not
     /// removed, at the rate of false negatives.
@@ -271,8 +272,8 @@ impl<S> TombstoneBloom<S> {
 
 /// Unions.
 impl<S: FilterHasher> TombstoneBloom<S> {
-    /// Adds every key that was inserted into `other` before; returns whether that changed this
-    /// filter. Both may be in use meanwhile.
+    /// Inserts every key that was inserted into `other` before, and removes every key that was
+    /// removed there; returns whether that changed this filter. Both may be in use meanwhile.
     ///
     /// Fails if layout or hasher (its algorithm, seed or key) differ. Then no key is added.
     ///
@@ -358,10 +359,8 @@ impl Planned for Tombstone {
     type Options = (Option<usize>, Option<f64>);
 
     fn build(request: Request, (removals, rate): Self::Options) -> Result<Self, BuildError> {
-        let keys = request.keys.or(Some(1));
-        let added = Request { keys, ..request };
         let removed = Request {
-            keys: removals.or(keys),
+            keys: removals.or(request.keys),
             rate: rate.or(Some(0.001)),
             ..request
         };
@@ -377,7 +376,7 @@ impl Planned for Tombstone {
             })
         });
         Ok(Self {
-            added: Bloom::build(added, ())?,
+            added: Bloom::build(request, ())?,
             removed: removed?,
         })
     }
@@ -580,7 +579,8 @@ impl<S> Filter<Tombstone, S> {
     /// With 1 a remove is a claim.
     ///
     /// ```
-    /// let filter = lanebloom::TombstoneBloom::builder().words_per_key(1).build()?;
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
+    /// let filter = builder.words_per_key(1).build()?;
     /// assert_eq!(filter.words_per_key(), 1);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
