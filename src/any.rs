@@ -337,21 +337,21 @@ impl AnyFilter {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl AnyFilter {
-    /// Inserts `key`; returns whether this changed the filter.
+    /// Inserts `key`; returns what [`Membership::insert`](crate::Membership::insert) does.
     #[inline]
     pub fn insert<K: Key<BuiltinHasher> + ?Sized>(&self, key: &K) -> Result<bool, InsertError> {
         let hash = key.hash_by(self.hasher_of::<K>().map_err(not_taken)?);
         each!(self, filter => Ok(filter.engine.insert_hash(hash)?), _filter => Err(frozen()))
     }
 
-    /// Inserts every key in order, up to one that is refused; returns how many inserts changed the
-    /// filter. An error says how many keys were [inserted](crate::InsertError::inserted) before.
+    /// Inserts every key in order, up to one that is refused; returns how many inserts returned
+    /// `true`. An error says how many keys were [inserted](crate::InsertError::inserted) before.
     pub fn insert_batch<K: Key<BuiltinHasher>>(&self, keys: &[K]) -> Result<usize, InsertError> {
         self.insert_batch_into(keys, ())
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
-    /// filter. Keys after a refused one changed nothing. [`Answers`] has the places for `new`.
+    /// [`insert_batch`](Self::insert_batch) that also passes on what each insert returned: `false`
+    /// for a refused key and those after it. [`Answers`] has the places for `new`.
     ///
     /// # Panics
     ///

@@ -38,18 +38,20 @@ pub trait Membership {
     /// The type that hashes the keys.
     type Hasher;
 
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    /// Whether `key` may be in the filter: `false` is certain, except in a
+    /// [`TombstoneBloom`](crate::TombstoneBloom), and `true` may be a false positive.
     fn contains<K: Key<Self::Hasher> + ?Sized>(&self, key: &K) -> bool;
 
     /// Passes on whether each key may be in the filter. Panics if `out` has room for more or fewer.
     fn contains_batch<K: Key<Self::Hasher>>(&self, keys: &[K], out: impl Answers);
 
-    /// Inserts `key`; returns whether this changed the filter. Fails if the filter refuses the key:
-    /// a filter of fixed slots, or one that cannot grow any further.
+    /// Inserts `key`; returns whether it was new, as the `insert` of the filter's type defines it. (A
+    /// filter with slots returns `true` for each copy that it takes.) Fails if the filter refuses
+    /// the key: a filter of fixed slots, or one that cannot grow any further.
     fn insert<K: Key<Self::Hasher> + ?Sized>(&self, key: &K) -> Result<bool, InsertError>;
 
-    /// Inserts the keys in order, up to one that is refused; returns how many inserts changed the
-    /// filter. An error says how many keys were [inserted](InsertError::inserted) before.
+    /// Inserts the keys in order, up to one that is refused; returns how many inserts returned
+    /// `true`. An error says how many keys were [inserted](InsertError::inserted) before.
     fn insert_batch<K: Key<Self::Hasher>>(&self, keys: &[K]) -> Result<usize, InsertError>;
 
     /// Fill, number of keys, false-positive rate and size now, from one pass over the content.

@@ -174,7 +174,8 @@ impl<S> CountingBloom<S> {
         self.look_up(key)
     }
 
-    /// Inserts the keys in order; returns how many inserts changed the filter.
+    /// Inserts the keys in order; returns how many were certainly not there before: how often
+    /// [`insert`](Self::insert) returns `true`.
     ///
     /// ```
     /// let filter = lanebloom::CountingBloom::with_capacity(1000, 0.01)?;
@@ -202,8 +203,8 @@ impl<S> CountingBloom<S> {
         self.look_up_batch(keys, out);
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also passes on whether each insert changed the
-    /// filter. [`Answers`] says what `new` can be, and when this panics.
+    /// [`insert_batch`](Self::insert_batch) that also passes on what [`insert`](Self::insert)
+    /// returns for each key. [`Answers`] says what `new` can be, and when this panics.
     ///
     /// ```
     /// let filter = lanebloom::CountingBloom::with_capacity(1000, 0.01)?;

@@ -39,7 +39,8 @@ impl<W: OwnWords, S: FilterHasher> Filter<Bloom<W>, S> {
     }
 
     /// Adds every key that was inserted into `other` before; returns whether that changed this
-    /// filter. Both may be in use meanwhile.
+    /// filter. Both may be in use meanwhile. The counters of a
+    /// [`CountingBloom`](crate::CountingBloom) add up: a second union counts the keys twice.
     ///
     /// Fails if layout or hasher (its algorithm, seed or key) differ. Then no key is added.
     ///
