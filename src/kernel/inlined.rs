@@ -21,27 +21,6 @@ pub(super) struct Inlined {
     eight: bool,
 }
 
-/// The first value for the number of words, with `$words` as this number; the last one for none.
-macro_rules! by_words {
-    ($inlined:ident, $words:ident => $call:expr, $otherwise:expr) => {
-        if $inlined.two {
-            const $words: usize = 2;
-            $call
-        } else if $inlined.four {
-            const $words: usize = 4;
-            $call
-        } else if $inlined.one {
-            const $words: usize = 1;
-            $call
-        } else if $inlined.eight {
-            const $words: usize = 8;
-            $call
-        } else {
-            $otherwise
-        }
-    };
-}
-
 impl Inlined {
     pub(super) const NONE: Self = Self::of(0);
 
@@ -66,7 +45,15 @@ impl Inlined {
     #[inline(always)]
     pub(super) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64, pattern: &Pattern) -> Option<bool> {
         // SAFETY: as promised.
-        by_words!(self, W => Some(unsafe { holds::<W, T>(lines, hash, pattern) }), None)
+        unsafe {
+            match () {
+                () if self.two => Some(holds::<2, T>(lines, hash, pattern)),
+                () if self.four => Some(holds::<4, T>(lines, hash, pattern)),
+                () if self.one => Some(holds::<1, T>(lines, hash, pattern)),
+                () if self.eight => Some(holds::<8, T>(lines, hash, pattern)),
+                () => None,
+            }
+        }
     }
 
     /// Calls `answer` with what belongs to each hash, and whether the hash is found: by `otherwise`
@@ -82,18 +69,26 @@ impl Inlined {
         lines: Lines<'_, T>,
         pattern: &Pattern,
         hashes: impl Iterator<Item = (u64, P)>,
-        mut answer: impl FnMut(P, bool),
+        answer: impl FnMut(P, bool),
         otherwise: impl Fn(u64) -> bool,
     ) {
-        by_words!(
-            self,
-            W => hashes.for_each(|(hash, of_hash)| {
-                // SAFETY: as promised.
-                answer(of_hash, unsafe { holds::<W, T>(lines, hash, pattern) });
-            }),
-            hashes.for_each(|(hash, of_hash)| answer(of_hash, otherwise(hash)))
-        );
+        // SAFETY: as promised.
+        unsafe {
+            match () {
+                () if self.two => answer_each(hashes, answer, |hash| holds::<2, T>(lines, hash, pattern)),
+                () if self.four => answer_each(hashes, answer, |hash| holds::<4, T>(lines, hash, pattern)),
+                () if self.one => answer_each(hashes, answer, |hash| holds::<1, T>(lines, hash, pattern)),
+                () if self.eight => answer_each(hashes, answer, |hash| holds::<8, T>(lines, hash, pattern)),
+                () => answer_each(hashes, answer, otherwise),
+            }
+        }
     }
+}
+
+/// Calls `answer` with what belongs to each hash, and whether the lines hold it.
+#[inline(always)]
+fn answer_each<P>(all: impl Iterator<Item = (u64, P)>, mut answer: impl FnMut(P, bool), holds: impl Fn(u64) -> bool) {
+    all.for_each(|(hash, of_hash)| answer(of_hash, holds(hash)));
 }
 
 /// Whether the sector of the hash holds its pattern: as `avx2::holds`.
