@@ -23,8 +23,7 @@
 #
 # A user of membership filters meets it who adds the index to a table that served its queries well,
 # such as one of events that are chosen by a table of holidays: most of a day is gone, or a query
-# fails because its client sends the time as DateTime64. toDate(time) and x + 0 on the left avoid the
-# first two.
+# fails because its client sends the time as DateTime64. toDate(time) and x + 0 avoid the first two.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
