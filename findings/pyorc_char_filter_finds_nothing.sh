@@ -5,8 +5,8 @@
 #
 # bloom_filter_columns puts filters into an ORC file, and a reader with a predicate skips the groups
 # of rows that cannot have the value. One expects fewer rows that are read, and the same rows that
-# are found. For STRING and VARCHAR(12) it is so. For CHAR(12) no value is found, whether one asks for
-# it with the spaces that the reader returns behind it or as it was written. Only values of 12
+# are found. For STRING and VARCHAR(12) it is so. For CHAR(12) no value is found, whether one asks
+# for it with the spaces that the reader returns behind it or as it was written. Only values of 12
 # characters are found. The reader returns no row, and no error.
 #
 # Output seen, for 300 of 3,000 values in groups of 1,000 (rows read, values found):
