@@ -15,7 +15,7 @@
 # Output seen, for 60,000 rows, a sixth with each of six words:
 #   pattern      rows   without an index   with ngrambf_v1(3, ...)
 #   servers?     20000  20000              20000
-#   サーバー?    20000  10000              0
+#   サーバー?        20000  10000              0
 #   заказа?      20000  10000              0
 #   заказ[а]?    20000  20000              20000
 #
