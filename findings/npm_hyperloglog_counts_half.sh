@@ -11,8 +11,8 @@
 # register at 0, and it is counted as empty.)
 #
 # rate() is to be "the current false positive rate" of a BloomFilter. Of a filter for 0.01 that is
-# full it says 0.0017. (Its formula wants the number of all bits that the keys drew, and gets that of
-# the bits that are set.)
+# full it says 0.0017. (Its formula wants the number of keys times hash functions, and gets the
+# number of bits that are set.)
 #
 # Output seen, for 4096 registers and for 16384:
 #   of 1000: 499, 507; of 5000: 2405, 2480; of 10000: 11928, 4942; of 20000: 20058, 9835
