@@ -45,9 +45,9 @@ pub trait Membership {
     /// Passes on whether each key may be in the filter. Panics if `out` has room for more or fewer.
     fn contains_batch<K: Key<Self::Hasher>>(&self, keys: &[K], out: impl Answers);
 
-    /// Inserts `key`; returns whether it was new, as the `insert` of the filter's type defines it. (A
-    /// filter with slots returns `true` for each copy that it takes.) Fails if the filter refuses
-    /// the key: a filter of fixed slots, or one that cannot grow any further.
+    /// Inserts `key`; returns whether it was new, as the `insert` of the filter's type defines it.
+    /// (A filter with slots returns `true` for each copy that it takes.) Fails if the filter
+    /// refuses the key: a filter of fixed slots, or one that cannot grow any further.
     fn insert<K: Key<Self::Hasher> + ?Sized>(&self, key: &K) -> Result<bool, InsertError>;
 
     /// Inserts the keys in order, up to one that is refused; returns how many inserts returned

@@ -177,7 +177,7 @@ fn parts<'a, T>(all: &'a [T], mut start: usize, ends: &'a [usize]) -> impl Itera
 }
 
 impl KeySpec {
-    /// Fails if a column of CSV without a header has a name, or if the delimiter has another meaning.
+    /// Fails if a column of CSV without a header has a name, or the delimiter has another meaning.
     pub(crate) fn new(args: &KeyArgs) -> Result<Self> {
         let mut spec = Self {
             args: args.clone(),

@@ -150,7 +150,7 @@ impl<S> TombstoneBloom<S> {
         into_ok(self.try_insert(key))
     }
 
-    /// Whether `key` may be in the filter: `true` may be a false positive, `false` a false negative.
+    /// Whether `key` may be in the filter. `true` may be wrong, and `false` too: see the type.
     ///
     /// Never `true` for a key that was removed. `false` for a key that was inserted and not
     /// removed, at the rate of false negatives.
