@@ -89,7 +89,7 @@ impl LoadPermits {
 #[derive(Debug)]
 pub(super) struct LoadPermit {
     permits: Arc<LoadPermits>,
-    state: Mutex<LoadPlaceState>,
+    state: Mutex<LoadPermitState>,
     /// Notifies that another part of the load holds the permit, or that the load is over.
     changed: Notify,
 }
@@ -114,7 +114,7 @@ impl LoadPart {
 }
 
 #[derive(Debug, Default)]
-struct LoadPlaceState {
+struct LoadPermitState {
     is_held: bool,
     is_over: bool,
     /// The number of [counted](LoadPart::count) parts of the load that are running.
@@ -123,7 +123,7 @@ struct LoadPlaceState {
     waits: usize,
 }
 
-impl LoadPlaceState {
+impl LoadPermitState {
     /// Whether a part may go on: the load has its permit, or is over. An uncounted part also goes
     /// on while gets of the load wait, since it would keep the permit from them.
     fn lets_in(&self, part: LoadPart) -> bool {
@@ -235,14 +235,14 @@ impl LoadPermit {
         }
     }
 
-    fn give_back(&self, state: &mut LoadPlaceState) {
+    fn give_back(&self, state: &mut LoadPermitState) {
         if state.is_held {
             state.is_held = false;
             self.permits.running.add_permits(1);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, LoadPlaceState> {
+    fn state(&self) -> MutexGuard<'_, LoadPermitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
