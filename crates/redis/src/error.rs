@@ -36,6 +36,8 @@ pub(crate) enum Kind {
         /// Whether the server has lost the older one.
         is_gone: bool,
     },
+    /// No memory for a generation.
+    Unbuilt,
     /// The source of `fill_once` failed.
     Source,
     Ended,
@@ -472,8 +474,8 @@ impl SharedError {
 
     /// No generation can be built.
     pub(crate) fn build(error: BuildError) -> Self {
-        let text = format!("not enough memory for a generation: {error}");
-        Report::other(text).because(error).into()
+        let text = format!("a generation cannot be built: {error}");
+        Report::new(Kind::Unbuilt, text).because(error).into()
     }
 
     pub(crate) fn ended() -> Self {

@@ -373,9 +373,16 @@ impl Control {
         state.fill_calls.wants(wanted);
         let mine = self.ask(&mut state);
         let has_begun = |state: &State| state.fill_calls.generation != generation;
-        let done = |state: &State| has_begun(state) || wanted.age > Duration::ZERO && state.succeeded >= mine;
-        let state = self.wait_for(state, timeout, done, |_| true)?;
-        Ok(has_begun(&state))
+        let unbuilt = |state: &State| {
+            let error = state.error.clone().filter(|_| state.attempted >= mine);
+            error.filter(|error| error.kind() == Kind::Unbuilt)
+        };
+        let ends = |state: &State| wanted.age > Duration::ZERO && state.succeeded >= mine || unbuilt(state).is_some();
+        let state = self.wait_for(state, timeout, |state| has_begun(state) || ends(state), |_| true)?;
+        match unbuilt(&state) {
+            Some(error) if !has_begun(&state) => Err(error),
+            _ => Ok(has_begun(&state)),
+        }
     }
 
     /// Asks the thread for a pass. Returns the number of the call.

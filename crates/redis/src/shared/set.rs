@@ -208,8 +208,9 @@ impl<S: KeyHasher> SharedSet<S> {
     ///
     /// # Errors
     ///
-    /// Fails if `expected_keys` is more than 1024 times those of `connect_set`, or if the server
-    /// did not take it within `timeout`. In the latter case the generation may begin later.
+    /// Fails if `expected_keys` is more than 1024 times those of `connect_set`, if this node cannot
+    /// build the filter, or if the server did not take it within `timeout`. In the last case the
+    /// generation may begin later.
     pub fn rebuild(&self, expected_keys: usize, timeout: Duration) -> Result<(), SharedError> {
         self.rebuild_if_older(Duration::ZERO, expected_keys, timeout).map(drop)
     }

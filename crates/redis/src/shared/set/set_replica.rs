@@ -76,6 +76,15 @@ where
         self.unpushed.append(log);
     }
 
+    /// The expected keys of the present generation.
+    fn present_keys(&self) -> u64 {
+        self.replica.generation.as_ref().map_or(0, |generation| generation.2)
+    }
+
+    fn build(&self, keys: u64) -> Result<ConcurrentBloom<S>, SharedError> {
+        (self.build)(usize::try_from(keys).unwrap_or(usize::MAX)).map_err(SharedError::build)
+    }
+
     /// The newest generation on the server.
     fn root(&self, server: &mut dyn ConnectionLike) -> Result<Root, SharedError> {
         let mut get = redis::cmd("HMGET");
@@ -141,13 +150,8 @@ where
             if !is_wrong(&root) {
                 break;
             }
-            let own_keys = self
-                .replica
-                .generation
-                .as_ref()
-                .map_or(root.keys, |generation| generation.2);
             let number = root.newest.number.max(present.id.number) + 1;
-            let wanted = Rebuild::now(own_keys);
+            let wanted = Rebuild::now(self.present_keys());
             self.announce(server, root.newest, number, wanted, true)?;
             root = self.root(server)?;
         }
@@ -163,8 +167,7 @@ where
         // A generation in between may have keys that this node has not pulled.
         let is_next = root.before.last() == Some(&present.id);
         let is_covered = self.replica.fill_state.is_complete() && is_next && !is_gone && !root.has_lost;
-        let filter = (self.build)(usize::try_from(keys).unwrap_or(usize::MAX)).map_err(SharedError::build)?;
-        let filter = Arc::new(filter);
+        let filter = Arc::new(self.build(keys)?);
         let mut replica = replica_of(&self.keys, newest, keys, &filter)?;
         replica.fill_state = self.replica.fill_state.next(is_covered);
         let next = Generation {
@@ -232,9 +235,14 @@ where
             result?;
             self.has_joined = true;
             self.replica.has_lost = false;
-            if let Some(wanted) = self.replica.fill_state.rebuild {
+            if let Some(wanted) = self.replica.fill_state.rebuild.take() {
                 let newest = self.local.newest().id;
                 let has_lost = self.unpushed.is_cut;
+                // Once announced, a generation that cannot be built would stop all nodes. The wish
+                // is forgotten then, but for one after a loss.
+                self.replica.fill_state.rebuild = has_lost.then(|| Rebuild::now(self.present_keys()));
+                self.build(wanted.expected_keys)?;
+                self.replica.fill_state.rebuild = Some(wanted);
                 // Its source reads the rows of these inserts. If the present one is too young, the
                 // pass has pushed them.
                 if self.announce(server, newest, newest.number + 1, wanted, has_lost)? {

@@ -221,6 +221,27 @@ fn what_does_not_fit_a_set_is_an_error() {
     }
 }
 
+/// Announced, it would stop all nodes: none could go on to it, nor begin another.
+#[test]
+fn a_generation_that_cannot_be_built_is_not_begun() {
+    let redis = server!();
+    let builder = || SharedBloom::builder("ids").interval(Duration::from_millis(5));
+    let node = builder().timeout(PATIENCE).connect_set(redis.client(), 1000, |keys| {
+        assert!(keys != 3000, "a bug in the closure");
+        let rate = if keys == 2000 { 2.0 } else { 0.01 };
+        ConcurrentBloom::with_capacity(keys, rate)
+    });
+    let node = node.unwrap();
+    fill(&node, || 100);
+    let error = node.rebuild(2000, PATIENCE).unwrap_err().to_string();
+    assert!(error.contains("a generation cannot be built: "), "{error}");
+    assert!(node.rebuild(3000, Duration::from_millis(300)).is_err());
+    sync(&node);
+    assert_eq!((node.generation(), node.may_lack_keys()), (0, false));
+    node.rebuild(1500, PATIENCE).unwrap();
+    assert_eq!(node.generation(), 1);
+}
+
 /// Each process has a schedule of its own.
 #[test]
 fn of_processes_with_schedules_one_begins_a_generation() {
