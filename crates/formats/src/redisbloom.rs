@@ -154,6 +154,9 @@ impl Builder {
     /// How many times as many keys a new layer of the chain is for as the one before: `EXPANSION`,
     /// at least 1. 2 by default.
     ///
+    /// With 1, a chain for 1% ends at 1067 times its capacity, in the module too: rates halve from
+    /// layer to layer, and the next one would be 0.
+    ///
     /// ```
     /// use lanebloom_formats::RedisBloom;
     ///

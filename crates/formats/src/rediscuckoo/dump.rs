@@ -41,7 +41,8 @@ fn check_size(settings: Settings, filters: usize, limit: u64) -> Result<(), Read
 impl RedisCuckoo {
     /// The filter with these replies of `CF.SCANDUMP`, as
     /// [`RedisBloom::from_scandump`](crate::RedisBloom::from_scandump) reads those of
-    /// `BF.SCANDUMP`. (The module replies only cursor 0 and no bytes for a filter without keys.)
+    /// `BF.SCANDUMP`. (For a filter without keys, the module replies only cursor 0 and no bytes,
+    /// which is an error here.)
     ///
     /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
     /// it grow, since the dump's author chose its expansion.
