@@ -128,7 +128,8 @@ impl Task {
         threads: usize,
         out: &mut [u8],
     ) -> PyResult<usize> {
-        if let (Some(why), true) = (engine.integers_only(), !column.is_integers() || !column.valid.is_empty()) {
+        let is_integers = column.is_integers() && column.valid.is_empty();
+        if let (Some(why), false) = (engine.integers_only(), is_integers) {
             return Err(PyTypeError::new_err(why));
         }
         let keys = Hashing::checked(engine, column)?;
