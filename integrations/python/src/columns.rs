@@ -94,7 +94,7 @@ impl Batch {
 pub(crate) struct Column<'a> {
     pub(crate) values: Values<'a>,
     pub(crate) len: usize,
-    /// A bit for each value, from bit `.1` on: 0 if it is null. A struct and its only field have two.
+    /// A bit for each value, from bit `.1` on: 0 if it is null. A struct and its field have two.
     pub(crate) valid: Vec<(&'a [u8], usize)>,
     /// Other systems store values of this type in another way, or not at all: what to do.
     pub(crate) stored_otherwise: Option<&'static str>,
