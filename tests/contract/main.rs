@@ -3,10 +3,14 @@
 //!
 //! A program of its own, so that ci/release.sh need not compile it.
 
+use lanebloom::bank::{BankError, BankView, FilterBank};
+use lanebloom::bitmap::{BitmapView, ConcurrentBitmap};
+use lanebloom::hash::OneKeyType;
 use lanebloom::internal::traits::{Count, Engine, Insert, Remove, Union};
 use lanebloom::internal::{Isa, instruction_sets};
 use lanebloom::{
-    BuildError, Filter, Funnel, Hashed, IncompatibleError, InsertError, Key, KeyHasher, Sink, SnapshotError,
+    AnyFilter, BuildError, Filter, Funnel, Hashed, IncompatibleError, InsertError, Key, KeyHasher, Murmur3, Sink,
+    SnapshotError, windowed,
 };
 use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::{Owned, SplitBlock, Xxh64};
@@ -149,10 +153,10 @@ impl SplitBlocks {
 
 const _: () = {
     const fn is_shared_and_sent<T: Send + Sync + 'static>() {}
-    is_shared_and_sent::<BuildError>();
-    is_shared_and_sent::<IncompatibleError>();
-    is_shared_and_sent::<InsertError>();
-    is_shared_and_sent::<SnapshotError>();
+    is_shared_and_sent::<(BuildError, IncompatibleError, InsertError, SnapshotError)>();
+    is_shared_and_sent::<(FilterBank, BankView<'_>, BankError)>();
+    is_shared_and_sent::<(ConcurrentBitmap, BitmapView<'_>)>();
+    is_shared_and_sent::<(AnyFilter, OneKeyType<Murmur3>, windowed::Builder)>();
 };
 
 // ---- Keys ----

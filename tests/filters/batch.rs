@@ -98,6 +98,24 @@ impl Twins {
     }
 }
 
+/// Batches equal single calls in filters of this layout: of each length, with places that begin at
+/// this offset of a buffer. Returns the bits per line, `None` where the builder finds no filter.
+fn check(
+    isa: Isa,
+    builder: Builder,
+    layout: (usize, usize),
+    batches: impl Iterator<Item = (usize, usize)>,
+) -> Option<usize> {
+    let twins = Twins::new(isa, builder.lines_per_key(layout.0).words_per_key(layout.1))?;
+    batches.for_each(|(len, offset)| twins.hashes((len * 8 + offset) as u64, len, offset));
+    twins.same_bits();
+    Some(twins.single.layout().bits_per_line)
+}
+
+fn builder(keys: usize, rate: f64) -> Builder {
+    ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(rate)
+}
+
 /// Lengths around a vector, two vectors and a word of the bitmap, where every case is another path;
 /// every place of the slices relative to a vector, on every shape of the pattern that these rates
 /// lead to.
@@ -106,23 +124,11 @@ fn short_batches_equal_single_calls() {
     for isa in instruction_sets() {
         let mut shapes = Vec::new();
         for rate in [0.6, 0.25].into_iter().chain(RATES) {
-            for (lines, words) in LAYOUTS {
-                let filter = ConcurrentBloom::builder()
-                    .expected_keys(3000)
-                    .false_positive_rate(rate)
-                    .lines_per_key(lines)
-                    .words_per_key(words);
-                let Some(twins) = Twins::new(isa, filter) else { continue };
-                shapes.push((lines, words, twins.single.layout().bits_per_line));
-                for len in 0..=18 {
-                    for offset in 0..8 {
-                        twins.hashes((len * 8 + offset) as u64, len, offset);
-                    }
-                }
-                for (offset, len) in [63, 64, 65, 127, 128, 129].into_iter().enumerate() {
-                    twins.hashes(len as u64, len, offset);
-                }
-                twins.same_bits();
+            for layout in LAYOUTS {
+                let vectors = (0..=18).flat_map(|len| (0..8).map(move |offset| (len, offset)));
+                let words = [63, 64, 65, 127, 128, 129].into_iter().zip(0..);
+                let bits = check(isa, builder(3000, rate), layout, vectors.chain(words));
+                shapes.extend(bits.map(|bits| (layout, bits)));
             }
         }
         shapes.sort_unstable();
@@ -136,17 +142,9 @@ fn short_batches_equal_single_calls() {
 fn long_batches_equal_single_calls() {
     for isa in instruction_sets() {
         let rates = [0.1, 0.01, 1e-3, 1e-6, 0.01, 1e-3, 1e-6];
-        for ((lines, words), rate) in LAYOUTS.into_iter().zip(rates) {
-            let filter = ConcurrentBloom::builder()
-                .expected_keys(25_000)
-                .false_positive_rate(rate)
-                .lines_per_key(lines)
-                .words_per_key(words);
-            let twins = Twins::new(isa, filter).unwrap();
-            for (offset, len) in [1023, 1024, 1025, 4095, 4096, 4097, 5000].into_iter().enumerate() {
-                twins.hashes(len as u64, len, offset);
-            }
-            twins.same_bits();
+        for (layout, rate) in LAYOUTS.into_iter().zip(rates) {
+            let lens = [1023, 1024, 1025, 4095, 4096, 4097, 5000].into_iter();
+            check(isa, builder(25_000, rate), layout, lens.zip(0..)).unwrap();
         }
     }
 }
@@ -156,19 +154,13 @@ fn long_batches_equal_single_calls() {
 #[test]
 fn batches_on_a_prefetched_filter_equal_single_calls() {
     for isa in instruction_sets() {
-        for (lines, words) in LAYOUTS {
-            let filter = ConcurrentBloom::builder()
-                .memory_budget((4 << 20) + 192)
-                .lines_per_key(lines)
-                .words_per_key(words);
-            let twins = Twins::new(isa, filter).unwrap();
+        for layout in LAYOUTS {
             let around = [32, 64, 80, 128, 192]
                 .into_iter()
                 .flat_map(|n| [n - 1, n, n + 1, n + 7]);
-            for len in (0..=18).chain(around).chain([1025, 4097]) {
-                twins.hashes(len as u64, len, len % 8);
-            }
-            twins.same_bits();
+            let lens = (0..=18).chain(around).chain([1025, 4097]);
+            let large = ConcurrentBloom::builder().memory_budget((4 << 20) + 192);
+            check(isa, large, layout, lens.map(|len| (len, len % 8))).unwrap();
         }
     }
 }
