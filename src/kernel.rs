@@ -84,7 +84,6 @@ mod hash_avx512;
 mod hash_lanes;
 #[cfg(lanebloom_aarch64)]
 mod hash_neon;
-#[cfg(lanebloom_x86_64)]
 mod inlined;
 mod isa;
 #[cfg(lanebloom_x86_64)]
@@ -102,10 +101,7 @@ pub(crate) mod tiles;
 pub use self::isa::{Isa, Level, Vectorized, instruction_set, instruction_sets};
 pub(crate) use self::single::{Asked, Calls, One};
 
-#[cfg(lanebloom_x86_64)]
 use self::inlined::Inlined;
-#[cfg(not(lanebloom_x86_64))]
-use self::plain::Inlined;
 use self::plain::{decrement, increment};
 pub(crate) use self::plan::Plan;
 use self::plan::{Ladder, Prefetching, Tuning};

@@ -3,10 +3,10 @@
 //! inlined into code that is compiled for older CPUs.
 //!
 //! A block ends with `vzeroupper`: else older code would run with a penalty (Intel). In code that
-//! is compiled for AVX2 the compiler's own choice is faster, and needs none.
+//! is compiled for AVX2 the compiler's own choice is faster, and needs none. Other CPUs than x86-64
+//! have no such lookups.
 
-use super::loads::sector_at;
-use crate::geometry::pattern::{Pattern, product};
+use crate::geometry::pattern::Pattern;
 use crate::words::bits::{Lines, Load};
 
 /// The single lookups of one filter: in sectors of so many words, or by a pointer.
@@ -36,7 +36,7 @@ impl Inlined {
 
     #[inline(always)]
     pub(super) fn is_some(&self) -> bool {
-        self.one | self.two | self.four | self.eight
+        cfg!(lanebloom_x86_64) && self.one | self.two | self.four | self.eight
     }
 
     /// # Safety
@@ -47,6 +47,7 @@ impl Inlined {
         // SAFETY: as promised.
         unsafe {
             match () {
+                () if cfg!(not(lanebloom_x86_64)) => None,
                 () if self.two => Some(holds::<2, T>(lines, hash, pattern)),
                 () if self.four => Some(holds::<4, T>(lines, hash, pattern)),
                 () if self.one => Some(holds::<1, T>(lines, hash, pattern)),
@@ -75,6 +76,7 @@ impl Inlined {
         // SAFETY: as promised.
         unsafe {
             match () {
+                () if cfg!(not(lanebloom_x86_64)) => answer_each(hashes, answer, otherwise),
                 () if self.two => answer_each(hashes, answer, |hash| holds::<2, T>(lines, hash, pattern)),
                 () if self.four => answer_each(hashes, answer, |hash| holds::<4, T>(lines, hash, pattern)),
                 () if self.one => answer_each(hashes, answer, |hash| holds::<1, T>(lines, hash, pattern)),
@@ -96,6 +98,7 @@ fn answer_each<P>(all: impl Iterator<Item = (u64, P)>, mut answer: impl FnMut(P,
 /// # Safety
 ///
 /// The CPU has AVX2 and BMI2. `T` is no counter, and `pattern` is that of the lines.
+#[cfg(lanebloom_x86_64)]
 #[inline(always)]
 unsafe fn holds<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, pattern: &Pattern) -> bool {
     #[cfg(all(target_feature = "avx2", target_feature = "bmi1", target_feature = "bmi2"))]
@@ -103,6 +106,9 @@ unsafe fn holds<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, pattern
     return unsafe { super::avx2::holds::<W, T>(lines, hash, pattern) };
     #[cfg(not(all(target_feature = "avx2", target_feature = "bmi1", target_feature = "bmi2")))]
     {
+        use super::loads::sector_at;
+        use crate::geometry::pattern::product;
+
         let held: u8;
         macro_rules! block {
             ($($load:literal),*) => {
@@ -148,12 +154,20 @@ unsafe fn holds<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, pattern
     }
 }
 
+#[cfg(not(lanebloom_x86_64))]
+unsafe fn holds<const W: usize, T: Load>(_: Lines<'_, T>, _: u64, _: &Pattern) -> bool {
+    unreachable!("no lookup is inlined")
+}
+
 /// The result of `setc`. (A comparison with 0 would be an instruction more.)
 ///
 /// # Safety
 ///
 /// It is 0 or 1.
-#[cfg(not(all(target_feature = "avx2", target_feature = "bmi1", target_feature = "bmi2")))]
+#[cfg(all(
+    lanebloom_x86_64,
+    not(all(target_feature = "avx2", target_feature = "bmi1", target_feature = "bmi2"))
+))]
 #[expect(clippy::transmute_int_to_bool, reason = "see above")]
 #[inline(always)]
 unsafe fn is_set(carry: u8) -> bool {
