@@ -5,9 +5,9 @@
 #
 # wrap(load) is a function that loads once for the same arguments. One expects the arguments, or a
 # strong digest of them, as the key of the cache. The key is the function's name and a hash of the
-# arguments of 32 bits, which is not even for short texts, and an entry that is found is not compared
-# with them. Short texts of digits, of hex, or of letters of one case never share a hash: a test with
-# "user-1", "user-2" shows nothing. Codes of digits and letters do.
+# arguments of 32 bits, which is not even for short texts. An entry that is found is not compared
+# with them. Short texts of digits, of hex, or of letters of one case never share a hash: a test
+# with "user-1", "user-2" shows nothing. Codes of digits and letters do.
 #
 # Functions without a name are one function to it: arrow functions that are written into two calls
 # of wrap share their values. The option `key`, with which the README sets "a custom key for the
