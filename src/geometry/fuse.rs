@@ -31,6 +31,10 @@ pub(crate) const CELLS_PER_KEY: RangeInclusive<u32> = 3..=4;
 /// takes 1.2% more memory: smaller sets need more spare cells.
 const SHARD_KEYS: usize = 1 << 20;
 
+/// A snapshot has at most one shard more than one for this many keys. (A filter keeps 8 bytes for
+/// each shard beside its cells, which no limit of a reader counts.)
+pub(crate) const LEAST_SHARD_KEYS: u64 = 1 << 16;
+
 /// The most cells of a shard: so that 32 bits of a hash select one evenly. (A list of a few hashes
 /// that come a million times each would ask for more, and is built from its distinct hashes.)
 pub(crate) const MOST_CELLS: u64 = 1 << 24;

@@ -503,10 +503,9 @@ fn fields_of_cells_are_refused_with_the_reason() {
         40 | =1048576 | the number of cells of a shard, 
         40 | =1024 | the header declares a length of 
         48 | ={MAX} | the number of keys, {MAX}, is not in 0 to 
-        56 | =0 | the number of shards, 0, is not in 1 to 4294967295
-        56 | ={MAX} | the number of shards, {MAX}, is not in 1 to 4294967295
-        56 | =4294967295 | the header declares a length of 
-        56 | =2 | the header declares a length of 
+        56 | =0 | the number of shards, 0, is not in 1 to 1
+        56 | ={MAX} | the number of shards, {MAX}, is not in 1 to 1
+        56 | =2 | the number of shards, 2, is not in 1 to 1
         128 | 64 | the seed of a shard, 64, is not in 0 to 63"
     ));
     sample.assert_zeros((36..40).chain(64..120).chain(129..192));

@@ -8,7 +8,8 @@ use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Statistics;
 use crate::filter::traits::{Encode, Engine, FixedSize};
 use crate::geometry::fuse::{
-    CELLS_PER_KEY, FINGERPRINT_BITS, FuseLayout, FuseProbe, LOG_SEGMENT, MOST_CELLS, SEEDS, multiplier,
+    CELLS_PER_KEY, FINGERPRINT_BITS, FuseLayout, FuseProbe, LEAST_SHARD_KEYS, LOG_SEGMENT, MOST_CELLS, SEEDS,
+    multiplier,
 };
 use crate::kernel::fuse::FuseCells;
 use crate::kernel::plan::Prefetching;
@@ -248,12 +249,13 @@ impl OwnHeader {
         self.zeros(36..40)?;
         self.zeros(64..120)?;
         let [_, bits, cells_per_key, log_segment, ..] = self.get(32).to_le_bytes().map(u32::from);
+        let most_shards = 1 + self.get(48) / LEAST_SHARD_KEYS;
         let layout = FuseLayout {
             bits: in_range("the number of bits of a fingerprint", bits, FINGERPRINT_BITS)?,
             cells_per_key: in_range("the number of cells per key", cells_per_key, CELLS_PER_KEY)?,
             log_segment: in_range("the logarithm of the cells of a segment", log_segment, LOG_SEGMENT)?,
             segments: self.value("the number of segments", 40, 1..=MOST_CELLS)? as u32,
-            shards: self.value("the number of shards", 56, 1..=u32::MAX.into())? as u32,
+            shards: self.value("the number of shards", 56, 1..=most_shards.min(u32::MAX.into()))? as u32,
         };
         in_range("the number of cells of a shard", layout.shard_cells(), 1..=MOST_CELLS)?;
         let keys = self.number("the number of keys", 48, 0..=layout.cells())?;
