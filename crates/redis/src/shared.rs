@@ -35,8 +35,9 @@
 //!    and others when they push there. Besides, each exchange looks at 16 chunks, so the nodes of a
 //!    set for a million keys look at all within ten exchanges. (A [`SharedWindow`] does the first
 //!    two.)
-//! 7. **A node that does not fit is refused**: with another layout, seed or hasher it gets an error
-//!    that names the difference.
+//! 7. **A node that does not fit is refused**: with another layout, seed or hasher, or of another
+//!    kind (a [`SharedSet`] by the name of a `SharedBloom`), it gets an error that names the
+//!    difference.
 //! 8. **No server holds a node for ever**, whatever it sends. Each round trip ends within the
 //!    [timeout](SharedBuilder::timeout), and after 16 MiB of replies and 128 bytes for each 8 KiB
 //!    of the filter. A node leaves a server that fails or refuses. It makes the next attempt on a

@@ -15,7 +15,7 @@
 --       15 with a root key: this generation's id, 16 its expected keys
 --
 -- Answers { what, id, era, id of an exchange, its delta, ... }:
---   'other'   the set has another description, which takes the place of the id
+--   'other'   the set, or the root, has another description, which takes the place of the id
 --   'lost'    the log does not go back to the node's last exchange: the node must read the chunks
 --   'more'    one answer cannot hold all deltas; nothing was pushed
 --   'gaps'    everything was pulled, and nothing pushed, since chunks are lost: the last delta says which
@@ -57,13 +57,17 @@ end
 -- this node's generation goes on.)
 local next = false
 if ARGV[14] ~= '' then
-    local newest = redis.call('HGET', ARGV[14], 'newest')
+    local root = redis.call('HMGET', ARGV[14], 'newest', 'description')
+    local newest = root[1]
     next = newest and newest ~= ARGV[15]
-    if next and not meta[1] then
+    if root[2] and string.sub(root[2], -2) ~= ' *' then
+        -- A set without generations, or a window, has this name.
+        return { 'other', root[2], '' }
+    elseif next and not meta[1] then
         return { 'gone', ARGV[15], '' }
     elseif not newest then
         local now = string.format('%.0f', milliseconds())
-        redis.call('HSET', ARGV[14], 'newest', ARGV[15], 'keys', ARGV[16], 'begun', now)
+        redis.call('HSET', ARGV[14], 'newest', ARGV[15], 'keys', ARGV[16], 'begun', now, 'description', ARGV[1])
     end
 end
 

@@ -586,7 +586,7 @@ impl<S: Send + Sync> Replicate for Replica<S> {
     }
 
     fn expires(&self) -> bool {
-        self.description.lifetime != Lifetime::Forever
+        matches!(self.description.lifetime, Lifetime::Until(_))
     }
 
     fn fill_state(&mut self) -> Option<&mut FillState> {

@@ -43,6 +43,8 @@ impl fmt::Display for SetLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lifetime {
     Forever,
+    /// By generations, each for as many keys as its rebuild expects.
+    Rebuilt,
     /// In ms since 1970.
     Until(u64),
     /// `period` is the nanoseconds of a generation.
@@ -57,6 +59,7 @@ impl fmt::Display for Lifetime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forever => f.write_str("never expires"),
+            Self::Rebuilt => f.write_str("can be rebuilt"),
             Self::Until(time) => write!(f, "expires at {time} ms"),
             Self::Window { generations, period } => {
                 let period = Duration::from_nanos(*period);
@@ -86,6 +89,7 @@ impl fmt::Display for SetDescription {
         write!(f, "{} {} {print:016x} ", layout.words, layout.bits)?;
         match self.lifetime {
             Lifetime::Forever => f.write_str("0"),
+            Lifetime::Rebuilt => f.write_str("*"),
             Lifetime::Until(time) => write!(f, "{time}"),
             Lifetime::Window { generations, period } => write!(f, "{generations}x{period}"),
         }
@@ -159,6 +163,7 @@ impl SetDescription {
                 generations: generations.parse().ok()?,
                 period: period.parse().ok()?,
             },
+            None if lifetime == "*" => Lifetime::Rebuilt,
             None => match lifetime.parse().ok()? {
                 0 => Lifetime::Forever,
                 time => Lifetime::Until(time),
@@ -192,12 +197,13 @@ mod tests {
         }
     }
 
-    fn lifetimes() -> [Lifetime; 3] {
+    fn lifetimes() -> [Lifetime; 4] {
         let window = Lifetime::Window {
             generations: 4,
             period: 1_500_000_000,
         };
-        [Lifetime::Forever, Lifetime::Until(1_700_000_000_000), window]
+        let until = Lifetime::Until(1_700_000_000_000);
+        [Lifetime::Forever, Lifetime::Rebuilt, until, window]
     }
 
     #[test]
@@ -208,6 +214,7 @@ mod tests {
             texts,
             [
                 format!("2 17 2 3 {print} 0"),
+                format!("2 17 2 3 {print} *"),
                 format!("2 17 2 3 {print} 1700000000000"),
                 format!("2 17 2 3 {print} 4x1500000000"),
             ]

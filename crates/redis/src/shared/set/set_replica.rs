@@ -210,7 +210,7 @@ fn replica_of<S: KeyHasher + Send + Sync>(
     expected_keys: u64,
     filter: &Arc<ConcurrentBloom<S>>,
 ) -> Result<Replica<S>, SharedError> {
-    let description = SetDescription::of(filter, filter.hasher(), Lifetime::Forever);
+    let description = SetDescription::of(filter, filter.hasher(), Lifetime::Rebuilt);
     let mut replica = Replica::new(keys.of_generation(id), description, Arc::clone(filter))?;
     replica.generation = Some((keys.key("meta"), id, expected_keys));
     Ok(replica)

@@ -3,7 +3,7 @@
 use super::PATIENCE;
 use crate::common::{SetAtEnd, number, wait_until};
 use crate::redis_server::Redis;
-use lanebloom::{Absent, Bitmap, BuildError, ConcurrentBloom, Hashed, KeyHasher, Membership, Murmur3};
+use lanebloom::{Absent, Bitmap, BuildError, ConcurrentBloom, Hashed, KeyHasher, Membership, Murmur3, WindowedBloom};
 use lanebloom_redis::shared::Filled;
 use lanebloom_redis::{SharedBloom, SharedError, SharedSet};
 use std::convert::Infallible;
@@ -219,6 +219,36 @@ fn what_does_not_fit_a_set_is_an_error() {
             "{error}"
         );
     }
+}
+
+/// Neither would find the keys of the other.
+#[test]
+fn a_name_is_of_one_kind_of_set() {
+    let redis = server!();
+    let builder = |name: &str| SharedBloom::builder(name).timeout(PATIENCE);
+    let bloom = |name| builder(name).connect(redis.client(), build(1000).unwrap()).map(drop);
+    let set = |name| builder(name).connect_set(redis.client(), 1000, build).map(drop);
+    let window = |name| {
+        let filter = WindowedBloom::builder().expected_keys(1000).window(PATIENCE);
+        let filter = filter.time_of_day().build().unwrap();
+        builder(name).connect_window(redis.client(), filter).map(drop)
+    };
+    let says = |kind: &dyn Fn(&'static str) -> Result<(), SharedError>, name, theirs, ours| {
+        let error = kind(name).unwrap_err();
+        assert!(error.is_incompatible(), "{error}");
+        let says = format!("the set {name:?} on the server {theirs}, here it {ours}");
+        assert!(error.to_string().starts_with(&says), "{error}");
+    };
+    let (forever, rebuilt, of_window) = ("never expires", "can be rebuilt", "is a window by 4 generations of 10s");
+    bloom("a bloom").unwrap();
+    says(&set, "a bloom", forever, rebuilt);
+    says(&window, "a bloom", forever, of_window);
+    set("a set").unwrap();
+    says(&bloom, "a set", rebuilt, forever);
+    says(&window, "a set", rebuilt, of_window);
+    window("a window").unwrap();
+    says(&bloom, "a window", of_window, forever);
+    says(&set, "a window", of_window, rebuilt);
 }
 
 /// Announced, it would stop all nodes: none could go on to it, nor begin another.
