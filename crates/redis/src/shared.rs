@@ -32,8 +32,8 @@
 //!    restored backup, `FLUSHALL`. The server gives every push an id. By these ids the nodes notice
 //!    a loss at their next exchange with the server. They also notice the loss of a part: a chunk
 //!    that was evicted or deleted, or has expired alone. A new node notices it when it connects,
-//!    and others when they push there. Besides, each exchange looks at 16 chunks, so the nodes of a
-//!    set for a million keys look at all within ten exchanges. (A [`SharedWindow`] does the first
+//!    and others when they push there. Besides, each exchange looks at 16 chunks: a node of a set
+//!    for a million keys looks at all within eleven exchanges. (A [`SharedWindow`] does the first
 //!    two.)
 //! 7. **A node that does not fit is refused**: with another layout, seed or hasher, or of another
 //!    kind (a [`SharedSet`] by the name of a `SharedBloom`), it gets an error that names the

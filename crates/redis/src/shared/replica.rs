@@ -69,7 +69,7 @@ const VERSION_BYTES: usize = 128;
 const RESYNCS: usize = 8;
 
 /// The chunks that the server looks at in each call, beside those of the delta: all of a set for a
-/// million keys within ten calls.
+/// million keys within eleven calls.
 const CHECKED: usize = 16;
 
 /// How often the server may answer in one pass that there is more to pull: each time a MiB, from a
