@@ -62,6 +62,10 @@ impl Table {
         let Some((column, found)) = metadata.schema().column_with_name(&name) else {
             bail!("{}: it has no column {name}, the option --text", path.display());
         };
+        let mut all = metadata.schema().fields().iter();
+        if all.rposition(|other| *other.name() == name) > Some(column) {
+            bail!("{}: several columns have the name {name}", path.display());
+        }
         if !matches!(
             found.data_type(),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View

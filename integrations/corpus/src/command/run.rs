@@ -144,7 +144,7 @@ impl Saver {
             inputs: inputs.collect(),
             saved: 0,
             last: Instant::now(),
-            every: Duration::from_secs_f64(save_every.max(0.0)),
+            every: Duration::try_from_secs_f64(save_every.max(0.0)).unwrap_or(Duration::MAX),
             is_apart,
         }
     }

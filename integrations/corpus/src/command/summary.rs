@@ -51,7 +51,10 @@ pub(super) fn of(
         ("hashes_seen", hashes_seen.into()),
         ("inputs_skipped", skipped.into()),
     ];
-    let what = if args.annotate.is_some() { "marked" } else { "removed" };
+    let (what, to) = match args.annotate {
+        Some(_) => ("marked", "to be "),
+        None => ("removed", ""),
+    };
     let mut text = format!("{documents} documents");
     let uncompared = not_json + without_text + half_surrogate;
     if uncompared > 0 {
@@ -72,7 +75,7 @@ pub(super) fn of(
         text += &format!(", {pieces} pieces, {hashes} hashes");
     } else {
         text += &format!(
-            ", {} dropped, {shortened} shortened; {pieces} pieces, {pieces_removed} {what}",
+            ", {} {to}dropped, {shortened} {to}shortened; {pieces} pieces, {pieces_removed} {what}",
             empty + too_short
         );
         if args.near.is_some() {

@@ -195,6 +195,12 @@ fn what_is_no_table_of_texts_is_an_error() {
         "in.parquet -o out --text words",
         &["in.parquet", "no column words", "--text"],
     );
+    let twice = table(&[Some("a".into())], 0).project(&[0, 1, 1]).unwrap();
+    write(&shell, "twice.parquet", &twice);
+    shell.error(
+        "twice.parquet -o out",
+        &["twice.parquet: several columns have the name text"],
+    );
     shell.error("in.parquet -o out --annotate x", &["in.parquet", "--annotate"]);
     shell.error(
         "in.parquet in.jsonl -o out.parquet",
