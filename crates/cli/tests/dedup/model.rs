@@ -413,7 +413,7 @@ fn look_up(kind: usize, seed: u64) {
         "which" => &["--count", "--count", "--absent"][..],
         _ => &["", "", "--present", "--absent", "--quiet"],
     };
-    let print = *random.pick(prints);
+    let print = prints[seed as usize / 3 % prints.len()];
     let mut expected = table.header.clone().unwrap_or_default();
     let mut present = 0;
     for (bytes, key) in &table.rows {

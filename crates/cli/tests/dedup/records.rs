@@ -87,15 +87,6 @@ fn headers_of_several_files() {
         let run = Run::new(dedup(flags).args(["--csv", "id"]).args(files), "");
         assert_bytes(&run.output(), b"id,v\n1,a\n2,b\n\n3,c\n4,\n", flags);
     }
-    let filter = folder.path("filter");
-    Run::new(
-        lanebloom().args(["build", "--csv=id", "-o"]).args([&filter, &same[3]]),
-        "",
-    )
-    .output();
-    let answers = Run::new(lanebloom().args(["query", "--csv=id"]).arg(&filter).args(rows), "").output;
-    let expected = b"id,v\npresent\t3,c\npresent\t4,\nabsent\t1,a\nabsent\t2,b";
-    assert_bytes(&answers, expected, "");
     let other = folder.file("other", "x,y\n1,2\n");
     Run::new(dedup(["--csv", "id"]).args(&same).arg(&other), "").error(&[utf8(&other), "no column \"id\""]);
     let long = folder.file("long", format!("id,{}\n", "\x1b\u{fc}".repeat(500)));
@@ -124,12 +115,6 @@ fn csv_without_a_header() {
     };
     build(&[]).error(&[utf8(&files[1]), utf8(&files[0])]);
     assert!(build(&["--no-header"]).errors.starts_with("5 lines, about 4 unique"));
-    let query = ["query", utf8(&filter), "--csv=1", "--no-header"];
-    assert_bytes(
-        &Run::new(lanebloom().args(query), "1,x\n").output(),
-        b"present\t1,x\n",
-        "",
-    );
     Run::new(&mut dedup(["--csv=id", "--no-header"]), rows).error(&["--csv id: with --no-header", "number"]);
     Run::new(&mut dedup(["--csv=0", "--no-header"]), rows).error(&["--csv 0: with --no-header"]);
     Run::new(&mut dedup(["--no-header"]), rows).error(&["--no-header", "--csv"]);

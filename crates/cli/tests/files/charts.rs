@@ -255,33 +255,6 @@ fn a_rate_shows_its_progress_on_a_terminal() {
 }
 
 #[test]
-fn other_endings_are_errors() {
-    let shell = with_table("bench.csv");
-    for name in ["a.png", "a", "a.svg.gz", ".svg"] {
-        let parts = [&*format!("{name}: "), "must end in .svg"];
-        fails(&shell, &format!("plot speed bench.csv -o {name}"), &parts);
-        // Before the work, which would be in vain.
-        fails(&shell, &format!("plot rate --keys 1e8 --rate 0.01 -o {name}"), &parts);
-        fails(&shell, &format!("bench --seconds 60 --chart {name}"), &parts);
-    }
-    assert_eq!(shell.names("."), ["bench.csv"]);
-}
-
-/// One would replace the other.
-#[test]
-fn a_table_and_its_chart_are_two_files() {
-    let shell = with_table("t.svg");
-    fails(&shell, "plot speed t.svg -o ./t.svg", &["t.svg: it is also the table"]);
-    fails(
-        &shell,
-        "bench --seconds 60 -o new.svg --chart ./new.svg",
-        &["the chart", "new.svg: it is also the table"],
-    );
-    assert_eq!(shell.read("t.svg"), table().as_bytes());
-    assert_eq!(shell.names("."), ["t.svg"]);
-}
-
-#[test]
 fn a_bad_table_is_an_error_with_its_line() {
     let shell = Shell::new();
     shell.write("old.svg", "old");
@@ -341,25 +314,30 @@ fn a_bad_table_is_an_error_with_its_line() {
     has(&read_svg(&shell.path("new.svg")).0, ["a", "4 KiB", "1"]);
 }
 
+/// Before the work, which would be in vain. A table and its chart are two files: one would replace
+/// the other.
 #[test]
 fn an_output_that_cannot_be_written_is_an_error() {
-    let shell = with_table("bench.csv");
+    let shell = with_table("t.svg");
     fs::create_dir(shell.path("folder.svg")).unwrap();
+    let each = |name: &str, parts: &[&str]| {
+        fails(&shell, &format!("plot speed t.svg -o {name}"), parts);
+        fails(&shell, &format!("plot rate --keys 1e8 --rate 0.01 -o {name}"), parts);
+        fails(&shell, &format!("bench --seconds 60 --chart {name}"), parts);
+    };
+    for name in ["a.png", "a", "a.svg.gz", ".svg"] {
+        each(name, &[&*format!("{name}: "), "must end in .svg"]);
+    }
     for name in ["none/speed.svg", "folder.svg"] {
-        fails(
-            &shell,
-            &format!("plot speed bench.csv -o {name}"),
-            &["cannot write", name],
-        );
+        each(name, &["cannot write", name]);
     }
-    for (option, name) in [("-o", "none/b.csv"), ("--chart", "none/b.svg")] {
-        let line = format!("bench --quiet --seconds 0.1 {option} {name}");
-        fails(&shell, &line, &["cannot write", name]);
+    cases! { fails:
+        &shell, "plot speed t.svg -o ./t.svg", &["t.svg: it is also the table"];
+        &shell, "bench --seconds 60 -o new.svg --chart ./new.svg", &["the chart", "new.svg: it is also the table"];
+        &shell, "bench --seconds 60 -o none/b.csv", &["cannot write none/b.csv"];
+        // More memory than a machine has.
+        &shell, "plot rate --keys 1e15 --rate 1e-12 -o r.svg", &["a filter for 1000000000000000 keys"];
     }
-    let line = "plot rate --keys 10 --rate 0.1 -o none/r.svg";
-    fails(&shell, line, &["cannot write none/r.svg"]);
-    // More memory than a machine has.
-    let line = "plot rate --keys 1e15 --rate 1e-12 -o r.svg";
-    fails(&shell, line, &["a filter for 1000000000000000 keys"]);
-    assert_eq!(shell.names("."), ["bench.csv", "folder.svg"]);
+    assert_eq!(shell.read("t.svg"), table().as_bytes());
+    assert_eq!(shell.names("."), ["folder.svg", "t.svg"]);
 }
