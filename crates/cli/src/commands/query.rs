@@ -207,7 +207,7 @@ impl Stage<Keyed> for Answers {
         let passes = |record| passing.contains(&record);
         let text = match &self.print {
             Print::Present => chunk.retain(|keyed: &Keyed| &keyed.ends, |record| found[record] || passes(record)),
-            Print::Absent => chunk.retain(|keyed: &Keyed| &keyed.ends, |record| !found[record] || passes(record)),
+            Print::Absent => chunk.retain(|keyed: &Keyed| &keyed.ends, |record| !found[record]),
             print => {
                 self.text.clear();
                 answer(print, &self.keys, chunk, &found, passes, &mut self.text);
