@@ -1,7 +1,6 @@
-//! The promises of a `GuavaBloom` and of a `SparkBloom` (`contract/java.rs`), and the common
-//! behaviour of all builders.
+//! The promises of a `GuavaBloom` and of a `SparkBloom` (`contract/java.rs`).
 
-use lanebloom_formats::{BuildError, GuavaBloom, RedisBloom, RedisCuckoo, SparkBloom};
+use lanebloom_formats::{GuavaBloom, RedisBloom, RedisCuckoo, SparkBloom};
 
 #[path = "contract"]
 pub(crate) mod guava {
@@ -76,26 +75,4 @@ fn they_can_be_shared_and_sent() {
     shared::<RedisBloom>();
     shared::<RedisCuckoo>();
     shared::<SparkBloom>();
-}
-
-// ---- Builders ----
-
-/// Every builder, asked for as much as can be said: an error, and no number that overflows on the
-/// way.
-#[test]
-fn no_builder_overflows() {
-    let most = usize::MAX;
-    for keys in [most, most - 1, most / 2 + 1, most / 2, most / 64, most / 100] {
-        let too_much = |error: BuildError| {
-            let text = error.to_string();
-            let words = ["keys", "bytes", "bits", "rate", "slots"];
-            assert!(words.iter().any(|word| text.contains(word)), "{keys}: {text}");
-        };
-        for rate in [0.9, 0.01, 1e-6] {
-            too_much(GuavaBloom::with_capacity(keys, rate).map(drop).unwrap_err());
-            too_much(SparkBloom::with_capacity(keys, rate).map(drop).unwrap_err());
-            too_much(RedisBloom::with_capacity(keys, rate).map(drop).unwrap_err());
-        }
-        too_much(RedisCuckoo::with_capacity(keys as u64).map(drop).unwrap_err());
-    }
 }
