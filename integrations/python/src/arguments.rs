@@ -150,10 +150,8 @@ impl FromPyObject<'_, '_> for Span {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        let bad = || {
-            let text = format!("window={}: more than 0, and at most 4611686018 seconds", &*object);
-            PyValueError::new_err(text)
-        };
+        let limits = "more than 0, and at most 4611686018 seconds";
+        let bad = || PyValueError::new_err(format!("window={}: {limits}", &*object));
         if object.is_instance_of::<PyDelta>() {
             return object.extract().map(Self).map_err(|_| bad());
         }

@@ -291,13 +291,13 @@ impl Filter {
     }
 
     fn other<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Self>> {
-        object.cast::<Self>().map_err(|_| {
-            let name = object
-                .get_type()
-                .name()
-                .map_or_else(|_| "?".into(), |name| name.to_string());
-            PyTypeError::new_err(format!("{name} is not a filter; update() takes any iterable"))
-        })
+        if let Ok(filter) = object.cast::<Self>() {
+            return Ok(filter);
+        }
+        let name = object.get_type().name()?;
+        Err(PyTypeError::new_err(format!(
+            "{name} is not a filter; update() takes any iterable"
+        )))
     }
 }
 

@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{IntoPyDict, PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
 /// A key.
 pub(crate) enum Key<'a> {
@@ -182,8 +182,7 @@ fn integer(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> 
         )));
     }
     let bits: usize = object.call_method0(intern!(py, "bit_length"))?.extract()?;
-    let options = pyo3::types::PyDict::new(py);
-    options.set_item("signed", true)?;
+    let options = [("signed", true)].into_py_dict(py)?;
     let bytes = object.call_method(intern!(py, "to_bytes"), (large_len(bits), "little"), Some(&options))?;
     out.extend_from_slice(bytes.cast::<PyBytes>()?.as_bytes());
     Ok(Written::Varying)
@@ -279,8 +278,7 @@ fn write_time(object: &Bound<'_, PyAny>, types: &Known, out: &mut Vec<u8>) -> Py
             .call1((part("year")?, part("month")?, part("day")?))?;
     }
     if time.call_method0(intern!(py, "utcoffset"))?.is_none() {
-        let options = pyo3::types::PyDict::new(py);
-        options.set_item("tzinfo", &types.utc)?;
+        let options = [("tzinfo", &types.utc)].into_py_dict(py)?;
         time = time.call_method("replace", (), Some(&options))?;
     }
     let since = time.sub(types.epoch.bind(py))?;

@@ -11,7 +11,7 @@ use lanebloom::hash::AnyHasher;
 use pyo3::exceptions::{PyImportError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PySlice, PyString, PyTuple};
+use pyo3::types::{IntoPyDict, PyByteArray, PyBytes, PyDict, PyList, PySlice, PyString, PyTuple};
 
 /// Calls `f` with the object that is the key of `object`: what `map` makes of it.
 #[inline(always)]
@@ -253,15 +253,13 @@ fn width(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
 /// there twice, which Arrow refuses.
 fn unnamed<'py>(frame: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = frame.py();
-    let options = PyDict::new(py);
-    options.set_item("drop", true)?;
+    let options = [("drop", true)].into_py_dict(py)?;
     let frame = frame.call_method("reset_index", (), Some(&options))?;
     let columns = frame.getattr(intern!(py, "columns"))?;
     if columns.getattr("is_unique")?.is_truthy()? {
         return Ok(frame);
     }
-    let options = PyDict::new(py);
-    options.set_item("axis", 1)?;
+    let options = [("axis", 1)].into_py_dict(py)?;
     let numbers = PyList::new(py, 0..columns.len()?)?;
     frame.call_method("set_axis", (numbers,), Some(&options))
 }
@@ -293,8 +291,7 @@ fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
     if !dtype.get_type().module()?.to_cow()?.starts_with("numpy") || !dtype.getattr("kind")?.eq("O")? {
         return Ok(false);
     }
-    let options = PyDict::new(py);
-    options.set_item("skipna", true)?;
+    let options = [("skipna", true)].into_py_dict(py)?;
     let kind = py
         .import("pandas.api.types")?
         .call_method("infer_dtype", (values,), Some(&options))?;

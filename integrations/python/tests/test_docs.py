@@ -166,7 +166,7 @@ def test_the_table_of_columns():
         "decimals": [(pa.array([price, decimal.Decimal(3)]), [price, 3])],
         "dictionaries": [(pa.array(["a", None]).dictionary_encode(), ["a", None]), (pa.DictionaryArray.from_arrays([3], ["a"], safe=False), ValueError)],
         "structs": [(pa.table({"a": [1, None], "b": pa.array([b"xy", b"zz"], pa.binary(2))}), [(1, b"xy"), (None, b"zz")])],
-        "objects in a frame": [],
+        "objects and sparse columns of pandas": [],
         "null, NaN": [(pa.array([None, 1.5]), [None, 1.5]), (pa.array([float("nan"), 1.5]), [None, 1.5])],
         "times of a day": [(pa.array([value]), TypeError) for value in (moment.time(), moment - moment, [1])],
         "polars: `Object`": [],
@@ -174,7 +174,10 @@ def test_the_table_of_columns():
         "Arrow: extension types": [(extension(pa.opaque(pa.int8(), "t", "v"), pa.array([1], pa.int8())), TypeError)],
     }
     if pd := optional("pandas"):
-        rows["objects in a frame"] += [(pd.DataFrame({"x": pd.Series([day, moment], dtype=object), "n": [1, 2]}), [(day, 1), (moment, 2)])]
+        rows["objects and sparse columns of pandas"] += [
+            (pd.DataFrame({"x": pd.Series([day, moment], dtype=object), "n": [1, 2]}), [(day, 1), (moment, 2)]),
+            (pd.Series([0, 5], dtype="Sparse[int64]"), [0, 5]),
+        ]
         rows["Arrow: extension types"] += [(pd.Series(pd.period_range("2024", periods=2, freq="M")), TypeError)]
     if pl := optional("polars"):
         rows["decimals"] += [(pl.Series([5], dtype=pl.Int128), [5])]

@@ -114,9 +114,7 @@ class Key:
             return self._stored(self._timestamp(value, ticks))
         if self.logical == "DATE":
             return self._stored(self._date(value, ticks))
-        if ticks is not None:
-            raise self._type_error(value)
-        if self.logical == "TIME":
+        if ticks is not None or self.logical == "TIME":
             raise self._type_error(value)
         if self.logical == "DECIMAL":
             return self._stored(self._decimal(value))
