@@ -407,23 +407,6 @@ mod deltas {
                     ones(&filter),
                     "{words} words, {blocks} blocks, {keys} keys"
                 );
-                // By parts, of any size.
-                for part in [1, 7, 64, blocks].into_iter().filter(|part| blocks / part < 3000) {
-                    let replica = base.clone();
-                    for first in (0..blocks).step_by(part) {
-                        let range = first..blocks.min(first + part);
-                        bloom::apply_deltas(
-                            &replica,
-                            &filter.with(&base).map(|pair| pair.delta_of_blocks(range)).unwrap(),
-                        )
-                        .unwrap();
-                    }
-                    assert!(replica == filter);
-                }
-                assert_eq!(
-                    filter.with(&base).map(|pair| pair.delta_of_blocks(0..0)).unwrap().len(),
-                    DELTA_HEADER
-                );
             }
         }
     }

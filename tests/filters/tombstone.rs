@@ -95,7 +95,7 @@ proptest! {
                 }
             }
             prop_assert!(removed.iter().all(|key| !filter.contains(key)));
-            if filter.estimated_removals() == 0 {
+            if filter.removals().len == 0 {
                 prop_assert!(added.iter().all(|key| filter.contains(key)));
             }
         }
@@ -201,7 +201,7 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
     // Keys that were taken for removed before they were. The mean over all fills is far below the
     // rate at the last.
     assert!(removals - removed <= 3 + (removals as f64 * false_negatives) as usize);
-    assert!(filter.estimated_removals().abs_diff(removals) < 3 + removals / 20);
+    assert!(filter.removals().len.abs_diff(removals) < 3 + removals / 20);
 
     let fraction = |hashes: &[u64]| {
         let found = found(&filter, Hashed::slice(hashes));
@@ -212,12 +212,12 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
     let gone = Vec::from_iter((0..removals as u64).map(number));
     assert_eq!(fraction(&gone), 0.0);
     let model = (
-        filter.false_positive_rate_at(n) * (1.0 - filter.false_negative_rate_at(removals)),
-        filter.false_negative_rate_at(removals),
+        filter.false_positive_rate_at(n) * (1.0 - filter.false_negative_rate()),
+        filter.false_negative_rate(),
     );
     let current = (
         filter.statistics().false_positive_rate,
-        filter.current_false_negative_rate(),
+        filter.removals().false_positive_rate,
     );
     // The rates that were asked for; a line more or less is 2% of the smallest filter.
     let asked = (false_positives * (1.0 - model.1), false_negatives);

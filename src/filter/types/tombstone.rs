@@ -331,7 +331,7 @@ impl<S> Builder<S> {
     /// let filter = builder.expected_removals(5000).build()?;
     /// filter.insert_batch(&Vec::from_iter(0..50_000u32));
     /// filter.remove_batch(&Vec::from_iter(0..5000u32));
-    /// assert!((0.0005..0.0015).contains(&filter.current_false_negative_rate()));
+    /// assert!((0.0005..0.0015).contains(&filter.removals().false_positive_rate));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn expected_removals(mut self, removals: usize) -> Self {
@@ -345,7 +345,7 @@ impl<S> Builder<S> {
     /// ```
     /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
     /// let filter = builder.false_negative_rate(1e-6).build()?;
-    /// assert!(filter.false_negative_rate_at(1000) <= 1e-6);
+    /// assert!(filter.false_negative_rate() <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn false_negative_rate(mut self, rate: f64) -> Self {
@@ -575,64 +575,37 @@ impl<S> Filter<Tombstone, S> {
         self.engine.removed.expected_keys
     }
 
-    /// The words of its line in which a key's bits lie in the filter of removed keys: 1, 2, 4 or 8.
-    /// With 1 a remove is a claim.
+    /// The rate to expect at which keys that are there are **not found**, once the expected removals
+    /// are done.
     ///
     /// ```
     /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
-    /// let filter = builder.words_per_key(1).build()?;
-    /// assert_eq!(filter.words_per_key(), 1);
+    /// let filter = builder.false_negative_rate(1e-6).build()?;
+    /// assert!(filter.false_negative_rate() <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn words_per_key(&self) -> usize {
-        self.engine.removed.layout.shape.words_per_key()
+    pub fn false_negative_rate(&self) -> f64 {
+        self.engine.removed.false_positive_rate_at(self.expected_removals())
     }
 
-    /// An estimate of the number of distinct keys that were removed.
-    ///
-    /// ```
-    /// let filter = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert_eq!(filter.estimated_removals(), 0);
-    /// filter.remove("a");
-    /// assert_eq!(filter.estimated_removals(), 1);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn estimated_removals(&self) -> usize {
-        self.engine.removed.statistics().len
-    }
-
-    /// The rate to expect at which keys that are there are **not found**, after `removals` distinct
-    /// keys were removed.
-    ///
-    /// ```
-    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
-    /// assert_eq!(filter.false_negative_rate_at(0), 0.0);
-    /// assert!((0.00099..0.001).contains(&filter.false_negative_rate_at(100_000)));
-    /// assert!(filter.false_negative_rate_at(200_000) > 0.01);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_negative_rate_at(&self, removals: usize) -> f64 {
-        self.engine.removed.false_positive_rate_at(removals)
-    }
-
-    /// The rate at which keys that are there are **not found**, computed from the bits.
+    /// The statistics of the filter of removed keys: its `len` is an estimate of the number of
+    /// distinct keys that were removed, and its `false_positive_rate` is the rate at which keys
+    /// that are there are **not found**.
     ///
     /// ```
     /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
     /// filter.insert_batch(&Vec::from_iter(0..100_000u32));
-    /// assert_eq!(filter.current_false_negative_rate(), 0.0);
+    /// assert_eq!(filter.removals().false_positive_rate, 0.0);
     /// filter.remove_batch(&Vec::from_iter(0..50_000u32));
+    /// assert!(filter.removals().len.abs_diff(50_000) < 500);
     /// let there = (50_000..100_000u32).filter(|key| filter.contains(key)).count();
     /// assert!(50_000 - there < 50_000 / 1000);
-    /// assert!((1e-6..1e-3).contains(&filter.current_false_negative_rate()));
+    /// assert!((1e-6..1e-3).contains(&filter.removals().false_positive_rate));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn current_false_negative_rate(&self) -> f64 {
-        self.engine.removed.statistics().false_positive_rate
+    pub fn removals(&self) -> Statistics {
+        self.engine.removed.statistics()
     }
 }

@@ -189,8 +189,9 @@ impl Facts {
             }
             AnyFilter::Tombstone(filter) => {
                 self.add("removals expected", filter.expected_removals());
-                self.add("removals estimated", filter.estimated_removals());
-                self.rate("missed now", filter.current_false_negative_rate());
+                let removals = filter.removals();
+                self.add("removals estimated", removals.len);
+                self.rate("missed now", removals.false_positive_rate);
                 self.sized(filter, ESTIMATED);
             }
             AnyFilter::Cuckoo(filter) => {

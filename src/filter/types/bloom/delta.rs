@@ -9,7 +9,6 @@ use crate::geometry::layout::LINE_WORDS;
 use crate::hash::FilterHasher;
 use crate::words::bits;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 /// Deltas, by which replicas follow a writer.
 impl<S: FilterHasher> Pair<'_, Bloom, S> {
@@ -38,37 +37,10 @@ impl<S: FilterHasher> Pair<'_, Bloom, S> {
     /// ```
     #[must_use]
     pub fn delta(self) -> Vec<u8> {
-        self.delta_of_blocks(0..self.one.engine.layout.blocks)
-    }
-
-    /// [`delta`](Self::delta) for a range of blocks, to send a large filter in parts. Panics if the
-    /// range is not among the blocks.
-    ///
-    /// ```
-    /// use lanebloom::{ConcurrentBloom, bloom};
-    ///
-    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-    /// let (sent, replica) = (filter.clone(), filter.clone());
-    /// filter.insert_batch(&["a", "b", "c"]);
-    /// let blocks = filter.layout().blocks;
-    /// for first in (0..blocks).step_by(10) {
-    ///     let part = first..blocks.min(first + 10);
-    ///     let delta = filter.with(&sent)?.delta_of_blocks(part);
-    ///     bloom::apply_deltas(&replica, &delta)?;
-    /// }
-    /// assert!(replica == filter);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn delta_of_blocks(self, blocks: Range<usize>) -> Vec<u8> {
         let mut delta = alloc::vec![0; DELTA_HEADER];
         let mut lines = 0;
-        let mut skipped = blocks.start as u64;
-        let (ours, theirs) = (
-            self.one.bits().shared().words_of(blocks.clone()),
-            self.other.bits().shared().words_of(blocks),
-        );
-        for (line, base) in ours.zip(theirs) {
+        let mut skipped = 0;
+        for (line, base) in self.one.bits().words().zip(self.other.bits().words()) {
             let new: [u64; LINE_WORDS] = core::array::from_fn(|i| line[i] & !base[i]);
             if new == [0; LINE_WORDS] {
                 skipped += 1;
