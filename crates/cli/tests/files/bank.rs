@@ -363,6 +363,9 @@ fn a_file_is_one_column() {
         "{}",
         stderr(&output)
     );
+    // One without a key has no wrong column.
+    shell.write("none", "");
+    assert!(stderr(&shell.run("build --bank none -o bank")).contains(", 0.000 wrong columns per key, "));
     // Other files with the same bytes are other files.
     shell.write("d", "1\n");
     assert!(stderr(&shell.run("build --bank a d -o bank")).contains("2 lines of 2 files"));
