@@ -78,6 +78,9 @@ const STORIES: &[Story] = &[
     story(Kind::Bloom, "a new node notices a lost chunk, and is open until it is there again", ONCE, "
         commit 900; 0 fills; 1 passes; 1 is closed; delete :5 :6; 2 passes; 2 is open; 2 writes 99; 2 passes; 2 is open;
         0 passes; 2 passes; 2 is closed; 2 has 0..999; 1 passes; 0 passes; 0 is closed; 1 has 0..999"),
+    story(Kind::Bloom, "a node that had a lost chunk, and not what was pushed there since, does not bring back the mark", ONCE, "
+        commit 900; 0 fills; 1 passes; delete :5; 2 passes; full: 0 passes; 1 writes 99; 1 passes; 1 dies; delete :5 :log; 0 passes; 0 passes;
+        0 passes; 0 is open; 0 fills; 0 is closed"),
     story(Kind::Bloom, "a chunk that no node has is read from the store", ONCE, "
         commit 900; 0 fills; 0 dies; delete :5; 1 passes; 2 passes; 1 passes; 2 passes; 1 is open; 2 is open;
         1 fills; 2 passes; 1 is closed; 2 is closed"),
@@ -133,6 +136,9 @@ const STORIES: &[Story] = &[
     story(Kind::Set, "a generation that is lost opens all", &["", "; 1 rebuilds 200"], "
         commit 9; 0 fills; 1 passes; backup; 0 rebuilds 200; 0 writes; 0 passes; lose 0 $; 0 passes; 1 passes;
         0 is open; 1 is open"),
+    story(Kind::Set, "a loss that is made good opens nobody in the next rebuild", ONCE, "
+        commit 9; 0 fills; 1 passes; backup; 0 writes; 0 passes; lose 0; 0 passes; 0 is open; 0 fills; 1 passes; 1 rebuilds 200; 0 passes;
+        0 is closed; 0 is at 1"),
     story(Kind::Set, "a push that is lost before a rebuild opens all", ONCE, "
         commit 9; 0 fills; 1 passes; backup; 0 writes; 0 passes; lose 0; 1 rebuilds 200; 0 passes; 1 passes; 1 is open"),
     story(Kind::Set, "an insert while a node comes to the next generation comes along", &["1", "2", "3", "4", "5"], "
