@@ -197,7 +197,7 @@ fn a_filter_of_several_chunks() {
     assert_eq!(ours.to_loadchunks().count(), 3);
     ours.store(connection, "f").unwrap();
     assert_same(connection, &ours);
-    assert!(RedisCuckoo::fetch(connection, "f", 1 << 25).unwrap() == ours);
+    assert!(RedisCuckoo::fetch(connection, "f", ours.memory_bytes()).unwrap() == ours);
     let found: Vec<bool> = cmd("CF.MEXISTS").arg("f").arg(&keys).query(connection).unwrap();
     assert!(found.iter().all(|found| *found));
 }
