@@ -46,9 +46,9 @@ impl fmt::Display for Strategy {
 ///
 /// Both formulas give the same number except for tiny filters, and for rates near a rounding
 /// boundary. Only filters with the same number can be [united](super::GuavaBloom::union_from):
-/// choose the formula of the Guava at the other end. Guava 14, and others of before 2015, round
-/// `bits / keys` down first, which neither formula does: 6 at a rate of 1%, not 7. For these, begin
-/// with an empty filter that they wrote.
+/// choose the formula of the Guava at the other end. Guava 14 rounds `bits / keys` down first, as
+/// others of before 2015 may, and has 6 at a rate of 1%, not 7: to unite with its filters, begin
+/// with an empty one that it wrote.
 ///
 /// ```
 /// use lanebloom_formats::guava::{GuavaBloom, HashFunctions};
