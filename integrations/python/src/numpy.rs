@@ -202,9 +202,8 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
             )));
         }
         // SAFETY: as above; the batch owns a reference to these too.
-        column
-            .valid
-            .push((unsafe { lend(address(bits)?, len.div_ceil(8))? }, 0));
+        let valid = unsafe { lend(address(bits)?, len.div_ceil(8))? };
+        column.valid.push((valid, 0));
     }
     Ok(Array::Column(Batch::new(
         column,
