@@ -328,6 +328,11 @@ def random_column(kind, values):
     return pa.array(values, kind)
 
 
+def alone(value):
+    """A tuple of one part is that part."""
+    return alone(value[0]) if isinstance(value, tuple) and len(value) == 1 else value
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_columns_are_the_keys_of_their_values(seed):
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
@@ -349,7 +354,7 @@ def test_random_columns_are_the_keys_of_their_values(seed):
         frames.append(pl.from_arrow(frames[0]))
         columns.append(frames[-1]["x"])
     for values in columns:
-        agrees(values, objects)
+        agrees(values, [alone(value) for value in objects])
     for values in frames:
         agrees(values, list(zip(objects, range(size))))
 
