@@ -575,7 +575,7 @@ impl<S> Filter<Tombstone, S> {
         self.engine.removed.expected_keys
     }
 
-    /// The rate at which keys that are there are **not found**, once the expected removals are done.
+    /// The rate at which keys that are there are **not found**, after the expected removals.
     ///
     /// ```
     /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
