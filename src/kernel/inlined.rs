@@ -46,13 +46,18 @@ impl Inlined {
     pub(super) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64, pattern: &Pattern) -> Option<bool> {
         // SAFETY: as promised.
         unsafe {
-            match () {
-                () if cfg!(not(lanebloom_x86_64)) => None,
-                () if self.two => Some(holds::<2, T>(lines, hash, pattern)),
-                () if self.four => Some(holds::<4, T>(lines, hash, pattern)),
-                () if self.one => Some(holds::<1, T>(lines, hash, pattern)),
-                () if self.eight => Some(holds::<8, T>(lines, hash, pattern)),
-                () => None,
+            if cfg!(not(lanebloom_x86_64)) {
+                None
+            } else if self.two {
+                Some(holds::<2, T>(lines, hash, pattern))
+            } else if self.four {
+                Some(holds::<4, T>(lines, hash, pattern))
+            } else if self.one {
+                Some(holds::<1, T>(lines, hash, pattern))
+            } else if self.eight {
+                Some(holds::<8, T>(lines, hash, pattern))
+            } else {
+                None
             }
         }
     }
@@ -75,13 +80,18 @@ impl Inlined {
     ) {
         // SAFETY: as promised.
         unsafe {
-            match () {
-                () if cfg!(not(lanebloom_x86_64)) => answer_each(hashes, answer, otherwise),
-                () if self.two => answer_each(hashes, answer, |hash| holds::<2, T>(lines, hash, pattern)),
-                () if self.four => answer_each(hashes, answer, |hash| holds::<4, T>(lines, hash, pattern)),
-                () if self.one => answer_each(hashes, answer, |hash| holds::<1, T>(lines, hash, pattern)),
-                () if self.eight => answer_each(hashes, answer, |hash| holds::<8, T>(lines, hash, pattern)),
-                () => answer_each(hashes, answer, otherwise),
+            if cfg!(not(lanebloom_x86_64)) {
+                answer_each(hashes, answer, otherwise);
+            } else if self.two {
+                answer_each(hashes, answer, |hash| holds::<2, T>(lines, hash, pattern));
+            } else if self.four {
+                answer_each(hashes, answer, |hash| holds::<4, T>(lines, hash, pattern));
+            } else if self.one {
+                answer_each(hashes, answer, |hash| holds::<1, T>(lines, hash, pattern));
+            } else if self.eight {
+                answer_each(hashes, answer, |hash| holds::<8, T>(lines, hash, pattern));
+            } else {
+                answer_each(hashes, answer, otherwise);
             }
         }
     }
