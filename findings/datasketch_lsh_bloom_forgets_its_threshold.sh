@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # datasketch: an LSHBloom index that is opened with another threshold finds none of its documents,
-# and one that is opened with a greater n finds all others.
+# and one that is opened for more documents takes each document for a duplicate once it has them.
 #
 # Packages: datasketch 2.0.0 with pybloomfiltermmap3 0.6.3, numpy 2.4.6 and scipy 1.17.1 (PyPI;
 # Python 3.11 or later).
