@@ -1,8 +1,8 @@
 //! The filter's bits, its builder's errors, and its figures.
 
 use lanebloom::bloom::Builder;
-use lanebloom::internal::traits::Planned;
-use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, Hashed, Membership, SipHash13, TombstoneBloom};
+use lanebloom::internal::traits::{Engine, Planned};
+use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, Filter, Hashed, Membership, SipHash13, TombstoneBloom};
 use lanebloom_tests::{LAYOUTS, RATES, WORDS, assert_prints, number};
 
 fn builder() -> Builder {
@@ -179,57 +179,39 @@ fn pages_say_the_bits_per_key() {
         growing.insert_batch(Hashed::slice(&hashes[len..next])).unwrap();
         len = next;
     }
+    fn bits<E: Engine>(filter: &Filter<E>) -> f64 {
+        filter.statistics().bits_per_key
+    }
+    let builder = StaticFilter::builder();
+    let fixed = builder.build_from_batch(Hashed::slice(&hashes)).unwrap();
     let common = [
         (
             "ConcurrentBloom",
-            ConcurrentBloom::with_capacity(keys, 0.01)
-                .unwrap()
-                .statistics()
-                .bits_per_key,
+            bits(&ConcurrentBloom::with_capacity(keys, 0.01).unwrap()),
             0.06,
         ),
         ("ScalableBloom", sizes.iter().sum::<f64>() / sizes.len() as f64, 2.0),
         (
             "WindowedBloom",
-            WindowedBloom::with_capacity(keys, 0.01)
-                .unwrap()
-                .statistics()
-                .bits_per_key,
+            bits(&WindowedBloom::with_capacity(keys, 0.01).unwrap()),
             0.55,
         ),
         (
             "CuckooFilter",
-            CuckooFilter::with_capacity(keys, 0.01)
-                .unwrap()
-                .statistics()
-                .bits_per_key,
+            bits(&CuckooFilter::with_capacity(keys, 0.01).unwrap()),
             0.06,
         ),
-        (
-            "StaticFilter",
-            StaticFilter::builder()
-                .build_from_batch(Hashed::slice(&hashes))
-                .unwrap()
-                .statistics()
-                .bits_per_key,
-            0.2,
-        ),
+        ("StaticFilter", bits(fixed.as_filter()), 0.2),
     ];
     let others = [
         (
             "CountingBloom",
-            CountingBloom::with_capacity(keys, 0.01)
-                .unwrap()
-                .statistics()
-                .bits_per_key,
+            bits(&CountingBloom::with_capacity(keys, 0.01).unwrap()),
             0.55,
         ),
         (
             "TombstoneBloom",
-            TombstoneBloom::with_capacity(keys, 0.01)
-                .unwrap()
-                .statistics()
-                .bits_per_key,
+            bits(&TombstoneBloom::with_capacity(keys, 0.01).unwrap()),
             0.55,
         ),
     ];
