@@ -27,10 +27,12 @@ enum Step {
     Save,
 }
 
-/// Steps of a set below `bound`, with some positions beyond it.
+/// Steps of a set below `bound`, with some positions beyond it, and many about the ends of words and
+/// of the set.
 fn steps(bound: u64) -> impl Strategy<Value = Vec<Step>> {
     use Step::*;
-    let place = move || 0..=bound + 70;
+    let ends = move || (0..=bound / 64 + 1, 0..3u64).prop_map(|(word, more)| (64 * word + more).saturating_sub(1));
+    let place = move || prop_oneof![0..=bound + 70, ends(), bound.saturating_sub(1)..=bound];
     let places = move || prop::collection::vec(place(), 0..150);
     let inside = move || prop::collection::vec(0..bound.max(1), 0..150);
     let sparse = prop_oneof![Just(0), (0..64).prop_map(|i| 1u64 << i), any::<u64>()];
@@ -283,35 +285,19 @@ fn a_range_that_ends_with_the_greatest_number_exceeds_every_bound() {
 /// At the end of a word, of a line and of a bound, each operation has the last position.
 #[test]
 fn the_last_position_belongs_to_the_range() {
-    for bound in [1, 63, 64, 65, 127, 128, 129, 511, 512, 513] {
-        let set = || ConcurrentBitmap::new(bound).unwrap();
-        for end in [64, 128, 512, bound].into_iter().filter(|&end| end <= bound) {
-            let last = end - 1;
-            for start in [0, last.saturating_sub(1), last] {
-                let (what, len) = (format!("{start}..{end} below {bound}"), end - start);
-                let (one, other) = (set(), set());
-                assert_eq!(one.insert_range(start..end), Ok(len), "{what}");
-                assert_eq!(other.insert_range(start..=last), Ok(len), "{what}");
-                for set in [&one, &other] {
-                    assert!(set.contains(last) && set.iter().eq(start..end), "{what}");
-                    assert!(set.range(start..=last).eq(start..end), "{what}");
-                    assert!(set.contains_range(start..=last), "{what}");
-                    assert_eq!(set.len_of(start..=last), len, "{what}");
-                }
-                // The last position alone.
-                assert!(one.remove(last) && !one.contains_range(start..end), "{what}");
-                assert_eq!(one.len_of(start..end), len - 1, "{what}");
-                assert_eq!(one.first_free(start), Some(last), "{what}");
-                assert_eq!(one.claim_free(start..end), Some(last), "{what}");
-                assert_eq!(one.remove_range(last..end), 1, "{what}");
-                assert_eq!(other.remove_range(start..end), len, "{what}");
-                assert!(other.is_empty() && one.len() == len - 1, "{what}");
-            }
-        }
-        let all = set();
-        assert_eq!(all.insert_range(..), Ok(bound));
-        assert!(all.contains_range(..) && all.iter().eq(0..bound));
-        assert_eq!((all.first_free(0), all.claim_free(..)), (None, None));
+    let bounds = [1, 63, 64, 65, 127, 128, 129, 511, 512, 513];
+    for (bound, start) in bounds.into_iter().flat_map(|bound| [(bound, 0), (bound, bound - 1)]) {
+        let (set, last, len) = (ConcurrentBitmap::new(bound).unwrap(), bound - 1, bound - start);
+        assert_eq!(set.insert_range(start..bound), Ok(len));
+        assert!(set.contains(last) && set.contains_range(start..=last) && set.range(start..=last).eq(start..bound));
+        assert!(set.remove(last) && !set.contains_range(start..bound) && set.len_of(start..bound) == len - 1);
+        assert_eq!(
+            (set.first_free(start), set.claim_free(start..bound)),
+            (Some(last), Some(last))
+        );
+        assert_eq!((set.first_free(start), set.claim_free(start..)), (None, None));
+        assert_eq!((set.len_of(start..=last), set.remove_range(start..bound)), (len, len));
+        assert!(set.is_empty());
     }
 }
 
