@@ -3,9 +3,10 @@
 
 use lanebloom::scalable::{Builder, ScalableBloom};
 use lanebloom::{Hashed, InsertError, Membership};
-use lanebloom_tests::{STRESS_KEYS, hit_rate, number, together};
+use lanebloom_tests::{STRESS_KEYS, found, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ fn builder(capacity: usize, rate: f64) -> Builder {
 /// Whether everything takes twenty times as long.
 const SLOW: bool = cfg!(debug_assertions);
 
-fn fill(filter: &ScalableBloom, keys: std::ops::Range<u64>) {
+fn fill(filter: &ScalableBloom, keys: Range<u64>) {
     for key in keys {
         filter.insert(&Hashed(number(key))).unwrap();
     }
@@ -633,7 +634,7 @@ fn a_union_with_hardly_too_many_keys_adds_none() {
 /// Replicas have one size, and filters of different keys one rate each.
 #[test]
 fn unions_keep_the_rates() {
-    let filled = |keys: std::ops::Range<u64>| {
+    let filled = |keys: Range<u64>| {
         let filter = unlimited(1000, 0.01).build().unwrap();
         fill(&filter, keys);
         filter
@@ -793,7 +794,8 @@ fn the_rate_to_expect_grows_with_the_layers() {
 const THREADS: usize = 4;
 
 /// All threads insert all keys, each from another end, by single calls and batches, through many
-/// growths: nothing is lost, and each key that is not a false positive has a winner.
+/// growths: what was inserted is found at once, and each key that is not a false positive has a
+/// winner.
 #[test]
 fn racing_inserters_lose_nothing_and_one_wins_each_key() {
     const KEYS: usize = if SLOW { STRESS_KEYS / 4 } else { STRESS_KEYS };
@@ -804,11 +806,14 @@ fn racing_inserters_lose_nothing_and_one_wins_each_key() {
             .tightening_ratio(0.9)
             .build()
             .unwrap();
+        let order = |thread, range: Range<usize>| {
+            let keys = range.map(move |at| (KEYS / THREADS * thread + at) % KEYS);
+            keys.map(|key| number(key as u64)).collect::<Vec<_>>()
+        };
+        let inserted: [AtomicUsize; THREADS] = Default::default();
         let won = together(THREADS, |i| {
-            let start = KEYS / THREADS * i;
-            let order: Vec<u64> = (start..KEYS).chain(0..start).map(|key| number(key as u64)).collect();
             let mut won = HashSet::<u64>::new();
-            for hashes in order.chunks(700) {
+            for (turn, hashes) in order(i, 0..KEYS).chunks(100).enumerate() {
                 if i % 2 == 0 {
                     won.extend(hashes.iter().filter(|&&hash| filter.insert(&Hashed(hash)).unwrap()));
                 } else {
@@ -823,6 +828,12 @@ fn racing_inserters_lose_nothing_and_one_wins_each_key() {
                             .map(|(hash, _)| hash),
                     );
                 }
+                inserted[i].fetch_add(hashes.len(), Ordering::Release);
+                let other = (i + turn) % THREADS;
+                let newest = inserted[other].load(Ordering::Acquire);
+                let asked = order(other, newest.saturating_sub(40)..newest);
+                assert!(asked.iter().all(|&hash| filter.contains(&Hashed(hash))));
+                assert!(!found(&filter, Hashed::slice(&asked)).contains(&false));
             }
             won
         });
@@ -831,33 +842,6 @@ fn racing_inserters_lose_nothing_and_one_wins_each_key() {
         assert!(winners <= KEYS && winners + 2 + KEYS / 10_000 >= KEYS, "{winners}");
         assert!(filter.layers().len() > 5);
     }
-}
-
-/// While others insert and the filter grows, what has been inserted is found.
-#[test]
-fn lookups_beside_growth_find_all_that_was_inserted_before() {
-    let filter = unlimited(8, 1e-3).max_layers(20).build().unwrap();
-    let inserted: [AtomicUsize; THREADS] = Default::default();
-    let key = |thread: usize, i: usize| number((thread * STRESS_KEYS + i) as u64);
-    together(THREADS, |i| {
-        for j in 0..STRESS_KEYS / THREADS {
-            filter.insert(&Hashed(key(i, j))).unwrap();
-            inserted[i].store(j + 1, Ordering::Release);
-            let other = (i + j) % THREADS;
-            let newest = inserted[other].load(Ordering::Acquire);
-            if newest > 0 {
-                assert!(filter.contains(&Hashed(key(other, newest - 1))));
-                if j % 16 == 0 {
-                    let batch: Vec<u64> = (newest.saturating_sub(40)..newest).map(|j| key(other, j)).collect();
-                    let mut found = vec![false; batch.len()];
-                    filter.contains_batch(Hashed::slice(&batch), &mut found);
-                    assert!(found.iter().all(|&found| found));
-                }
-            }
-        }
-    });
-    assert!(filter.layers().len() > 9);
-    assert!(filter.statistics().false_positive_rate < 1e-3);
 }
 
 /// The first layers have a few lines, and some sets of keys crowd these: the later layers make up
