@@ -1172,33 +1172,6 @@ fn a_generation_that_is_held_stays_as_it_is() {
     }
 }
 
-/// A list that was replaced is used again once no lookup has it; the one that lets go of it may do
-/// so at any moment.
-#[test]
-fn lists_are_used_again_without_what_they_held() {
-    let filter = exact(1).generations(2).build().unwrap();
-    let rotations = STRESS_KEYS as u64;
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                while !done.load(Ordering::SeqCst) {
-                    assert!(!filter.contains(&u64::MAX));
-                }
-            });
-        }
-        let _end = SetAtEnd(&done);
-        for key in 0..rotations {
-            filter.rotate();
-            let live = filter.live_generations();
-            assert_eq!(live.len(), 2, "after {key} rotations");
-            assert!(filter.insert(&key));
-            assert!(key == 0 || filter.contains(&(key - 1)));
-            assert!(key < 2 || !filter.contains(&(key - 2)));
-        }
-    });
-}
-
 /// Batches are looked up in lists that are replaced, and whose memory is used again, meanwhile:
 /// nothing is found that was never inserted, and a generation that is not the newest any more does
 /// not change while it is held.
