@@ -1,10 +1,9 @@
 //! Bytes that a filter writes can be read, whatever happened to the filter before: random
-//! histories. (`tests/filters` has models of the filters that delete or forget, which are read now
-//! and then.)
+//! histories. (`tests/filters` has models of a bitmap and of the filters that delete or forget, which
+//! are read now and then.)
 
 use crate::contract::read;
 use lanebloom::bank::FilterBank;
-use lanebloom::bitmap::ConcurrentBitmap;
 use lanebloom::internal::traits::{Encode, Insert};
 use lanebloom::{ConcurrentBloom, Filter, Hashed, ScalableBloom, StaticFilter, bloom};
 use lanebloom_tests::number;
@@ -202,18 +201,6 @@ fn filters_without_inserts_are_read_after_any_history() {
             }
             let (same, _) = FilterBank::from_bytes(&bank.snapshot().to_vec()).unwrap();
             assert!(same == bank);
-        }
-
-        let mut bitmap = ConcurrentBitmap::new(1 + chance.below(5000)).unwrap();
-        for _ in 0..steps {
-            let position = chance.below(5100);
-            match chance.below(4) {
-                0 => bitmap = bitmap.try_clone().unwrap(),
-                1 => _ = bitmap.remove(position),
-                _ => _ = bitmap.insert(position),
-            }
-            let (same, _) = ConcurrentBitmap::from_bytes(&bitmap.snapshot().to_vec()).unwrap();
-            assert!(same == bitmap);
         }
     });
 }
