@@ -1,6 +1,6 @@
 //! Bytes that a filter writes can be read, whatever happened to the filter before: random
-//! histories. (`tests/filters` has models of a bitmap and of the filters that delete or forget, which
-//! are read now and then.)
+//! histories. (`tests/filters` has models of a bitmap and of the filters that delete or forget,
+//! which are read now and then.)
 
 use crate::contract::read;
 use lanebloom::bank::FilterBank;

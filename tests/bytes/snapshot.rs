@@ -469,7 +469,7 @@ mod deltas {
                         let (alone, before) = (empty.clone(), ones(&sent));
                         bloom::apply_deltas(&alone, &delta).unwrap();
                         prop_assert_eq!(bloom::apply_deltas(&sent, &delta).unwrap(), delta.len() > DELTA_HEADER);
-                        // What lacks, and only that.
+                        // The delta has what lacks, and only that.
                         prop_assert!(sent == filter && ones(&alone) + before == ones(&filter));
                         deltas.push(delta);
                     }

@@ -26,8 +26,8 @@ enum Step {
     Save,
 }
 
-/// Steps of a set below `bound`, with some positions beyond it, and many about the ends of words and
-/// of the set.
+/// Steps of a set below `bound`, with some positions beyond it, and many about the ends of words
+/// and of the set.
 fn steps(bound: u64) -> impl Strategy<Value = Vec<Step>> {
     use Step::*;
     let ends = move || (0..=bound / 64 + 1, 0..3u64).prop_map(|(word, more)| (64 * word + more).saturating_sub(1));
