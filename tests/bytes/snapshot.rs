@@ -6,7 +6,7 @@ use lanebloom::{
     BloomView, ConcurrentBloom, FastHash, Hashed, KeyHasher, Murmur3, Prehashed, SipHash13, SnapshotError, bloom,
     windowed,
 };
-use lanebloom_tests::{Pieces, Time, WORDS, block, found, number, products, with_field};
+use lanebloom_tests::{Pieces, Time, WORDS, block, number, products, with_field};
 use proptest::prelude::*;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
@@ -801,6 +801,7 @@ mod forgetting {
 mod mapped {
     use super::*;
     use lanebloom::codec::replace_file;
+    use lanebloom_tests::found;
     use std::error::Error;
     use std::fs::{self, File};
 
