@@ -81,6 +81,12 @@ const STORIES: &[Story] = &[
     story(Kind::Bloom, "a node that had a lost chunk, and not what was pushed there since, does not bring back the mark", ONCE, "
         commit 900; 0 fills; 1 passes; delete :5; 2 passes; full: 0 passes; 1 writes 99; 1 passes; 1 dies; delete :5 :log; 0 passes; 0 passes;
         0 passes; 0 is open; 0 fills; 0 is closed"),
+    story(Kind::Bloom, "a chunk that is lost once more is not restored by the push of before", ONCE, "
+        commit 900; 0 fills; 1 passes; delete :5; 2 passes; 0 passes before 2 2 writes & 2 2 passes; delete :5; 2 passes; 2 passes; 2 passes;
+        2 passes; 2 dies; 0 passes before 2 2 passes; 2 is open"),
+    story(Kind::Bloom, "a chunk that is pushed again does not make good another loss", ONCE, "
+        commit 900; 0 fills; 1 passes; delete :5; 2 passes; 0 passes lost 2; backup; 2 writes; 2 passes; lose 0; 2 passes; 0 passes; 0 passes;
+        0 is open"),
     story(Kind::Bloom, "a chunk that no node has is read from the store", ONCE, "
         commit 900; 0 fills; 0 dies; delete :5; 1 passes; 2 passes; 1 passes; 2 passes; 1 is open; 2 is open;
         1 fills; 2 passes; 1 is closed; 2 is closed"),
@@ -149,6 +155,14 @@ const STORIES: &[Story] = &[
     story(Kind::Set, "too many inserts of a node that was away open all", ONCE, "
         commit 9; 0 fills; 1 passes; 1 rebuilds 200; 1 wants; 1 passes; 1 reads all; 0 writes; 0 inserts too much; 1 passes; 0 passes;
         0 is open; 1 passes; 1 is open"),
+    story(Kind::Set, "too many inserts open all, though another generation came and was lost", ONCE, "
+        commit 9; 0 fills; 1 passes; 2 passes; 1 rebuilds 200; backup; 0 writes; 0 inserts too much; 0 passes before 6 1 rebuilds 200 & 7 lose 0;
+        1 dies; 2 passes; 2 is open"),
+    story(Kind::Set, "a generation that was filled and is not covers no loss of the one before", ONCE, "
+        commit 9; 0 fills; 1 passes; 2 passes; 2 writes; 2 passes; 2 rebuilds 200; 2 wants; 2 passes; 2 reads; 2 reads; 2 reads; 2 reads; 2 reads; 2 passes;
+        backup; 2 reads; 2 passes; 1 passes before 2 lose 0 & 3 2 passes & 3 2 passes & 4 lose 0; 1 is open"),
+    story(Kind::Set, "a chunk that all know to be lost is no loss that needs another generation", ONCE, "
+        commit 9; 0 fills; 1 passes; delete :0; 2 passes; 2 rebuilds 200; delete :log; 0 passes; 0 is at 1"),
     story(Kind::Set, "a generation that is announced twice is two", &["", "; 0 rebuilds 300"], "
         commit 9; 0 fills; 1 passes; 0 wants a rebuild; 0 passes lost 3; 1 passes; 1 writes; 1 passes; delete }:meta;
         0 rebuilds 9000 $; 0 passes; 1 passes; 0 passes"),
