@@ -12,6 +12,8 @@ thread_local! {
     pub(crate) static BYTES: Cell<usize> = const { Cell::new(0) };
     /// Allocations of more bytes than this fail.
     pub(crate) static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// The number of an allocation that fails.
+    pub(crate) static FAILS: Cell<usize> = const { Cell::new(usize::MAX) };
     /// Whether this thread is watched.
     pub(crate) static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
 }
@@ -34,7 +36,7 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        if layout.size() > LIMIT.get() {
+        if layout.size() > LIMIT.get() || ALLOCATIONS.get() == FAILS.get() {
             return null_mut();
         }
         // SAFETY: the caller's promise about `layout` is passed on.

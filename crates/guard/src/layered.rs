@@ -207,14 +207,14 @@ impl GuardFilter for Layered {
             return Ok(());
         };
         let builder = StaticFilter::builder().hasher(*self.added.hasher());
-        let base = builder
+        let out_of_memory = || BuildError::out_of_memory(size_of::<StaticFilter<SipHash13>>());
+        builder
             .fingerprint_bits(self.bits)
             .cells_per_key(4)
             .build_from_batch(Hashed::slice(&hashes))
-            .inspect_err(|_| *self.collected() = Some(hashes))?;
-        // Only the thread that took the hashes comes here.
-        let bytes = size_of::<StaticFilter<SipHash13>>();
-        self.base.set(base).ok_or_else(|| BuildError::out_of_memory(bytes))
+            // Only the thread that took the hashes comes here.
+            .and_then(|base| self.base.set(base).ok_or_else(out_of_memory))
+            .inspect_err(|_| *self.collected() = Some(hashes))
     }
 }
 

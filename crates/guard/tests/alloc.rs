@@ -5,8 +5,8 @@
 #[path = "../../../tests/alloc/counting.rs"]
 mod counting;
 
-use counting::allocations;
-use lanebloom_guard::{CacheGuard, Parts};
+use counting::{ALLOCATIONS, FAILS, allocations};
+use lanebloom_guard::{CacheGuard, GuardFilter, Layered, Parts};
 
 #[test]
 fn a_guard_never_allocates_for_a_request() {
@@ -26,6 +26,23 @@ fn a_guard_never_allocates_for_a_request() {
     });
     assert_eq!(count, 0);
     assert!((2000..2100).contains(&admitted));
+}
+
+/// The last allocation is that of the static part, which is built by then.
+#[test]
+fn a_layered_filter_without_memory_keeps_its_keys() {
+    let collected = || {
+        let filter = Layered::new(10, 1e-4).unwrap();
+        filter.insert("ann");
+        filter
+    };
+    let (whole, filter) = (collected(), collected());
+    FAILS.set(ALLOCATIONS.get() + 2 * allocations(|| whole.complete().unwrap()));
+    let result = filter.complete();
+    FAILS.set(usize::MAX);
+    assert!(result.is_err() && filter.may_lack_keys());
+    filter.complete().unwrap();
+    assert!(!filter.may_lack_keys() && filter.contains("ann") && !filter.contains("eve"));
 }
 
 /// A get by the borrowed parts of a key makes no key, if it needs no load.
