@@ -135,7 +135,12 @@ where
 
     /// Goes to the newest generation: see "The switch". `is_gone` says that the server does not
     /// have the present one.
-    fn follow(&mut self, server: &mut dyn ConnectionLike, is_gone: bool) -> Result<(), SharedError> {
+    fn follow(
+        &mut self,
+        server: &mut dyn ConnectionLike,
+        ended: &dyn Fn() -> bool,
+        is_gone: bool,
+    ) -> Result<(), SharedError> {
         let present = self.local.newest();
         let is_lost = is_gone || self.replica.has_lost;
         let mut root = self.root(server)?;
@@ -149,6 +154,9 @@ where
         for _ in 0..MOST_GENERATIONS {
             if !is_wrong(&root) {
                 break;
+            }
+            if ended() {
+                return Err(SharedError::ended());
             }
             let number = root.newest.number.max(present.id.number) + 1;
             let wanted = Rebuild::now(self.present_keys());
@@ -166,7 +174,7 @@ where
         self.local.check_keys(keys)?;
         // A generation in between may have keys that this node has not pulled.
         let is_next = root.before.last() == Some(&present.id);
-        let is_covered = self.replica.fill_state.is_complete() && is_next && !is_gone && !root.has_lost;
+        let is_covered = self.replica.fill_state.is_complete() && is_next && !is_lost && !root.has_lost;
         let filter = Arc::new(self.build(keys)?);
         let mut replica = replica_of(&self.keys, newest, keys, &filter)?;
         replica.fill_state = self.replica.fill_state.next(is_covered);
@@ -229,7 +237,7 @@ where
             if let Err(error) = &result
                 && let Kind::Superseded { is_gone } = error.kind()
             {
-                self.follow(server, is_gone)?;
+                self.follow(server, ended, is_gone)?;
                 continue;
             }
             result?;
