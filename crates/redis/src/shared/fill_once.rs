@@ -104,7 +104,7 @@ impl<S: KeyHasher> SharedBloom<S> {
         timeout: Duration,
         mut source: impl FnMut(&ConcurrentBloom<S>) -> Result<(), E>,
     ) -> Result<Filled, SharedError> {
-        fill_once(&self.node, timeout, |_| source(&self.filter))
+        fill_once(&self.node, timeout, |_| Some(&self.filter), |filter| source(filter))
     }
 }
 
@@ -167,23 +167,29 @@ impl<S: KeyHasher + Send + Sync + 'static> SharedBloom<S> {
 }
 
 /// [`SharedBloom::fill_once`]. If the set comes to a new generation meanwhile, or the server loses
-/// keys, `source` is called again. It is given the generation.
-pub(super) fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
+/// keys, `source` is called again. `filter_of` has the filter of the newest generation, unless that
+/// is another one.
+pub(super) fn fill_once<F, E: Into<Box<dyn Error + Send + Sync>>>(
     control: &Control,
     timeout: Duration,
-    mut source: impl FnMut(u64) -> Result<(), E>,
+    filter_of: impl Fn(u64) -> Option<F>,
+    mut source: impl FnMut(F) -> Result<(), E>,
 ) -> Result<Filled, SharedError> {
     let call = Call::begin(control);
     let mut filled = Filled::Elsewhere;
     while let Some(mut state) = call.wait_for_turn(timeout)? {
-        let (generation, reading) = (state.fill_calls.generation, state.fill_calls.reading);
+        let reading = state.fill_calls.reading;
+        let Some(filter) = filter_of(state.fill_calls.generation) else {
+            // The thread has gone on, and reports another reading.
+            state.fill_calls.has_all = Some(reading);
+            continue;
+        };
         state.fill_calls.runs = true;
         state.fill_calls.fills += 1;
         drop(state);
         tracing::info!("this node fills a shared set");
         let mut run = Run { control, filled: None };
-        source(generation)
-            .map_err(|error| Report::new(Kind::Source, "the source of the keys failed").because(error))?;
+        source(filter).map_err(|error| Report::new(Kind::Source, "the source of the keys failed").because(error))?;
         run.filled = Some(reading);
         filled = Filled::Here;
     }

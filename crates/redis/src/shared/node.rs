@@ -282,6 +282,12 @@ pub(super) struct State {
     pub(super) fill_calls: FillCalls,
 }
 
+impl State {
+    pub(super) fn lag(&self) -> Duration {
+        self.current.map_or(Duration::ZERO, |current| current.elapsed())
+    }
+}
+
 impl Control {
     fn new(options: &NodeOptions) -> Self {
         Self {
@@ -355,7 +361,7 @@ impl Control {
             resyncs: state.counts.resyncs,
             pushed_bytes: state.counts.pushed_bytes,
             pulled_bytes: state.counts.pulled_bytes,
-            lag: state.current.map_or(Duration::ZERO, |current| current.elapsed()),
+            lag: state.lag(),
             is_lagging,
             lags: state.lags + u64::from(is_lagging && !state.is_lagging),
             is_filled: state.fill_calls.is_filled,
@@ -639,17 +645,40 @@ pub(super) async fn aside<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shared::fill_once::{Filled, fill_once};
     use crate::shared::fill_state::FillState;
 
-    /// Two ask before the pass that begins the generation, and two while it runs.
-    #[test]
-    fn callers_that_rebuild_at_once_begin_one_generation() {
-        let control = Control::new(&NodeOptions {
+    fn control() -> Control {
+        Control::new(&NodeOptions {
             interval: Duration::MAX,
             timeout: Duration::MAX,
             lag_limit: None,
             open_until_filled: true,
+        })
+    }
+
+    /// The thread comes to another generation before the source begins, and that one is filled.
+    #[test]
+    fn a_source_that_is_not_called_has_not_filled() {
+        let control = control();
+        control.lock().fill_calls.holds = true;
+        let minute = Duration::from_secs(60);
+        let filled = thread::scope(|scope| {
+            let call = scope.spawn(|| fill_once(&control, minute, |_| None, |()| Err("called")));
+            while control.lock().fill_calls.has_turn() {
+                thread::yield_now();
+            }
+            control.lock().fill_calls.is_filled = true;
+            control.reported.notify_all();
+            call.join().unwrap()
         });
+        assert_eq!((filled.unwrap(), control.stats().fills), (Filled::Elsewhere, 0));
+    }
+
+    /// Two ask before the pass that begins the generation, and two while it runs.
+    #[test]
+    fn callers_that_rebuild_at_once_begin_one_generation() {
+        let control = control();
         let mut fill_state = FillState::default();
         thread::scope(|scope| {
             let call = || scope.spawn(|| control.rebuild(Rebuild::now(1000), Duration::from_secs(60)));

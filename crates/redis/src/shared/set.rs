@@ -168,14 +168,8 @@ impl<S: KeyHasher> SharedSet<S> {
     ) -> Result<Filled, SharedError> {
         // Another node may have begun a generation since the last exchange.
         self.node.sync(timeout)?;
-        fill_once::fill_once(&self.node, timeout, |place| {
-            let newest = self.filter.newest();
-            // Otherwise the thread has gone on since, and the next turn is for the newest one.
-            if newest.place == place {
-                return source(&newest.filter);
-            }
-            Ok(())
-        })
+        let filter_of = |place| Some(self.filter.newest()).filter(|newest| newest.place == place);
+        fill_once::fill_once(&self.node, timeout, filter_of, |newest| source(&newest.filter))
     }
 
     /// [`fill_once`](Self::fill_once) with an async source, as
