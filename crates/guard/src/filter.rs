@@ -258,13 +258,13 @@ impl GuardFilter for lanebloom_formats::GuavaBloom {
 impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
     #[inline]
     fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        // The second lookup is for a key that was pulled after the first one: an exchange may have
-        // ended the lag, or brought a filled set, in between.
+        // The exchange that closes the guard adds its keys before it says so (partner: the stores of
+        // `Control::report`). The first lookup may be older than that; one after `false` is not.
         F::contains(self, key) || self.can_lack_keys() && (self.may_lack_keys() || F::contains(self, key))
     }
 
     fn contains_batch<K: Funnel>(&self, keys: &[K], out: Bitmap<'_>) {
-        // Before the lookup, for the same reason.
+        // Before the lookup, which then has the keys of an exchange that has closed the guard.
         let is_open = self.may_lack_keys();
         F::contains_batch(self, keys, Bitmap(out.0));
         if is_open {
@@ -294,7 +294,7 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
     }
 
     fn lag(&self) -> Option<Duration> {
-        Some(self.stats().lag)
+        Some(Self::lag(self))
     }
 
     fn may_lack_keys(&self) -> bool {

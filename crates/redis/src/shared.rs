@@ -741,6 +741,13 @@ impl<F> Shared<F> {
         self.node.can_lack_keys()
     }
 
+    /// For guards: [`SharedStats::lag`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lag(&self) -> Duration {
+        self.node.lock().lag()
+    }
+
     /// The local filter.
     #[must_use]
     pub fn filter(&self) -> &Arc<F> {
