@@ -229,8 +229,6 @@ impl<S: Send + Sync> Replica<S> {
     ) -> Result<(), SharedError> {
         let chunks = self.versions.len();
         let (mut resyncs, mut more, mut refused) = (0, 0, None);
-        self.counts.comparing = Duration::ZERO;
-        self.begins_again = false;
         let (mut delta, mut next) = self.changes_from(0);
         let knows = |head| self.at.is_some() && self.at == Id::parse(head) && self.ahead.is_empty();
         if delta.chunks.is_empty() && head.is_some_and(knows) {
@@ -272,6 +270,10 @@ impl<S: Send + Sync> Replica<S> {
     /// them.
     fn changes_from(&mut self, mut next: usize) -> (Delta, usize) {
         let began = Instant::now();
+        if next == 0 {
+            self.counts.comparing = Duration::ZERO;
+            self.begins_again = false;
+        }
         let mut delta = Delta::default();
         let mut added = [0; CHUNK_WORDS];
         let mut pushed = self.pushed.chunks(CHUNK_WORDS).skip(next);
@@ -364,22 +366,19 @@ impl<S: Send + Sync> Replica<S> {
         Ok(match (taken, done) {
             (Ok(true), true) => {
                 self.fill_state.hears(what);
-                self.cursor = (self.cursor + CHECKED) % self.versions.len().max(1);
+                self.cursor = (self.cursor + CHECKED) % self.versions.len();
                 if self.fill_state.is_filled {
                     self.gaps.clear();
                 }
                 if is_last && pulled.is_empty() {
                     self.restores.clear();
                 }
-                match std::mem::take(&mut self.begins_again) {
+                match self.begins_again {
                     true => Exchanged::Again,
                     false => Exchanged::Done,
                 }
             }
-            (Ok(true), false) if *what == b"gaps" => {
-                self.begins_again = false;
-                Exchanged::Again
-            }
+            (Ok(true), false) if *what == b"gaps" => Exchanged::Again,
             (Ok(true), false) if *what == b"next" => return Err(superseded(false)),
             (Ok(true), false) => Exchanged::More,
             _ => Exchanged::Lost,
@@ -494,7 +493,6 @@ impl<S: Send + Sync> Replica<S> {
             }
         }
         self.at = Some(head);
-        self.begins_again = false;
         Ok(())
     }
 
@@ -570,10 +568,7 @@ impl<S: Send + Sync> Replicate for Replica<S> {
     fn forget(&mut self) {
         self.pushed.fill(0);
         self.versions.fill(Id::default());
-        self.ahead.clear();
         self.at = None;
-        self.gaps.clear();
-        self.restores.clear();
     }
 
     /// A part of the log, or chunks, or the versions of all chunks.

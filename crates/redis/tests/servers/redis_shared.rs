@@ -711,6 +711,10 @@ fn few_bytes_travel() {
             "{n}: {pushed} {pulled}"
         );
     }
+    // Lost chunks are named until they are there again.
+    (0..16).for_each(|chunk| redis.ask::<()>(&["DEL", &format!("{{ids}}:{chunk}")]));
+    (0..3).for_each(|_| sync(&one));
+    assert!(counted(&mut || sync(&one)).0 < empty.0 + 20);
 }
 
 /// All of a set goes at once, when it was told to.

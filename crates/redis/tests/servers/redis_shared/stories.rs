@@ -77,7 +77,8 @@ const STORIES: &[Story] = &[
         2 has 0..901"),
     story(Kind::Bloom, "a new node notices a lost chunk, and is open until it is there again", ONCE, "
         commit 900; 0 fills; 1 passes; 1 is closed; delete :5 :6; 2 passes; 2 is open; 2 writes 99; 2 passes; 2 is open;
-        0 passes; 2 passes; 2 is closed; 2 has 0..999; 1 passes; 0 passes; 0 is closed; 1 has 0..999"),
+        0 passes; 2 passes; 2 is closed; 2 has 0..999; 1 passes; 0 passes; 0 is closed; 1 has 0..999;
+        0 dies; 1 dies; delete :5; 2 writes 99; 2 passes; 2 passes; 2 is closed"),
     story(Kind::Bloom, "a node that had a lost chunk, and not what was pushed there since, does not bring back the mark", ONCE, "
         commit 900; 0 fills; 1 passes; delete :5; 2 passes; full: 0 passes; 1 writes 99; 1 passes; 1 dies; delete :5 :log; 0 passes; 0 passes;
         0 passes; 0 is open; 0 fills; 0 is closed"),
@@ -163,6 +164,8 @@ const STORIES: &[Story] = &[
         backup; 2 reads; 2 passes; 1 passes before 2 lose 0 & 3 2 passes & 3 2 passes & 4 lose 0; 1 is open"),
     story(Kind::Set, "a chunk that all know to be lost is no loss that needs another generation", ONCE, "
         commit 9; 0 fills; 1 passes; delete :0; 2 passes; 2 rebuilds 200; delete :log; 0 passes; 0 is at 1"),
+    story(Kind::Set, "a generation that is lost while a node comes to it is none", ONCE, "
+        commit 9; 0 fills; 1 passes; backup; 1 rebuilds 200; 0 passes before 2 lose 0; 0 compared 1; 0 is closed; 0 is at 0"),
     story(Kind::Set, "a generation that is announced twice is two", &["", "; 0 rebuilds 300"], "
         commit 9; 0 fills; 1 passes; 0 wants a rebuild; 0 passes lost 3; 1 passes; 1 writes; 1 passes; delete }:meta;
         0 rebuilds 9000 $; 0 passes; 1 passes; 0 passes"),
