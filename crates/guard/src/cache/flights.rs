@@ -321,21 +321,15 @@ where
     /// Ends a flight whose load failed. Returns the value that serves instead, if there is one.
     pub(crate) fn fail(&self, key: &K, flight: &Arc<Flight<T>>) -> Option<C::Value> {
         let mut flights = self.lock(key);
-        if Self::take(&mut flights, key, flight) {
-            self.fall_back(key, flight)
-        } else {
-            None
-        }
+        let is_there = Self::take(&mut flights, key, flight);
+        is_there.then(|| self.fall_back(key, flight)).flatten()
     }
 
     /// [`fail`](Self::fail) for a get that stops waiting for a flight, which goes on.
     pub(crate) fn give_up(&self, key: &K, flight: &Arc<Flight<T>>) -> Option<C::Value> {
         let flights = self.lock(key);
-        if Self::is_there(&flights, key, flight) {
-            self.fall_back(key, flight)
-        } else {
-            None
-        }
+        let is_there = Self::is_there(&flights, key, flight);
+        is_there.then(|| self.fall_back(key, flight)).flatten()
     }
 
     /// The caller holds the lock, and the flight is in the table.
