@@ -258,8 +258,8 @@ impl GuardFilter for lanebloom_formats::GuavaBloom {
 impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
     #[inline]
     fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        // The exchange that closes the guard adds its keys before it says so (partner: the stores of
-        // `Control::report`). The first lookup may be older than that; one after `false` is not.
+        // The exchange that closes the guard adds its keys, and then says so (partner: the stores
+        // of `Control::report`). The first lookup may be older than that; one after `false` is not.
         F::contains(self, key) || self.can_lack_keys() && (self.may_lack_keys() || F::contains(self, key))
     }
 
