@@ -5,6 +5,8 @@ use crate::guava::layout::{self, HashFunctions};
 /// For bitmaps of fewer bits than [`guava_size`] says: the number of hash functions by the same
 /// formula.
 pub use crate::java::formulas::functions_by_bits as guava_functions;
+/// For a model of Redis' filters.
+pub use crate::murmur2::{murmur2, murmur64a};
 /// Where a Parquet file's footer says that a column's filters lie, and what the column holds.
 pub use crate::splitblock::footer::{Chunk as ParquetChunk, ColumnType, chunks as parquet_chunks};
 use lanebloom::BuildError;

@@ -15,7 +15,7 @@ const R: u32 = 47;
 
 /// MurmurHash64A.
 #[inline]
-pub(crate) fn murmur64a(bytes: &[u8], seed: u64) -> u64 {
+pub fn murmur64a(bytes: &[u8], seed: u64) -> u64 {
     let mut hash = seed ^ (bytes.len() as u64).wrapping_mul(M);
     let (chunks, rest) = as_chunks(bytes);
     for chunk in chunks {
@@ -32,7 +32,7 @@ pub(crate) fn murmur64a(bytes: &[u8], seed: u64) -> u64 {
 
 /// MurmurHash2, of 32 bits.
 #[inline]
-pub(crate) fn murmur2(bytes: &[u8], seed: u32) -> u32 {
+pub fn murmur2(bytes: &[u8], seed: u32) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut hash = seed ^ bytes.len() as u32;
     let (chunks, rest) = as_chunks(bytes);

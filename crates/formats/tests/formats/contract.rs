@@ -20,14 +20,9 @@ pub(crate) mod guava {
         Bloom::builder().expected_keys(keys).strategy(strategy)
     }
 
-    /// The first bytes of a stream, and whether they are those of a filter.
-    fn header(version: u8, functions: i32, _seed: i32, longs: i32) -> (Vec<u8>, bool) {
-        let header = [&[version, functions as u8][..], &longs.to_be_bytes()].concat();
-        (header, version < 2 && functions != 0 && longs > 0)
-    }
-
     fn header_of(strategy: Version, functions: u32, longs: usize) -> Vec<u8> {
-        header(u8::from(strategy == Version::Mitz64), functions as i32, 0, longs as i32).0
+        let strategy = u8::from(strategy == Version::Mitz64);
+        [&[strategy, functions as u8][..], &(longs as u32).to_be_bytes()].concat()
     }
 
     #[path = "java.rs"]
@@ -51,16 +46,12 @@ pub(crate) mod spark {
         Bloom::builder().expected_keys(keys).version(version).seed(seed)
     }
 
-    fn header(version: u8, functions: i32, seed: i32, longs: i32) -> (Vec<u8>, bool) {
-        let seed = if version == 1 { &[][..] } else { &[seed] };
-        let ints = [&[version.into(), functions], seed, &[longs]].concat();
-        let header = ints.into_iter().flat_map(i32::to_be_bytes).collect();
-        (header, (1..=2).contains(&version) && functions > 0 && longs > 0)
-    }
-
     pub(crate) fn header_of((version, seed): Version, functions: u32, longs: usize) -> Vec<u8> {
-        let version = if version == Format::V1 { 1 } else { 2 };
-        header(version, functions as i32, seed, longs as i32).0
+        let ints = match version {
+            Format::V1 => vec![1, functions, longs as u32],
+            Format::V2 => vec![2, functions, seed as u32, longs as u32],
+        };
+        ints.into_iter().flat_map(u32::to_be_bytes).collect()
     }
 
     #[expect(clippy::duplicate_mod, reason = "the same tests for another type")]

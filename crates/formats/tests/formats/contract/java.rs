@@ -3,7 +3,7 @@
 //! of a key, sets and streams. `contract.rs` says which filter, as `super`.
 
 use super::{
-    Bloom, FUNCTIONS, HEADER_START, Hash, Int, NAME, UNITES_WITH_ITSELF, VERSIONS, Version, builder, hash_of, header,
+    Bloom, FUNCTIONS, HEADER_START, Hash, Int, NAME, UNITES_WITH_ITSELF, VERSIONS, Version, builder, hash_of,
     header_len, header_of, indexes,
 };
 use lanebloom_formats::{JavaKey, ReadError};
@@ -11,7 +11,6 @@ use lanebloom_tests::{
     Full, LENGTHS_THAT_DIFFER, PLACES, Pieces, STRESS_KEYS, answers_agree, lengths_are_checked, panic_message,
     places_differ, together, within,
 };
-use proptest::prelude::*;
 use serde_json::Value;
 use std::error::Error;
 use std::io;
@@ -615,34 +614,5 @@ fn a_stream_that_is_none_is_an_error() {
         assert_eq!(Bloom::from_bytes(&absurd).unwrap_err().to_string(), ends);
         let error = Bloom::read_from(&absurd[..], usize::MAX).unwrap_err();
         assert_eq!(error.to_string(), ends);
-    }
-}
-
-proptest! {
-    /// Whatever the bytes are: an error, or a filter that writes them again.
-    #[test]
-    fn any_bytes_are_read_or_refused(
-        version in 0u8..4,
-        functions in -1i32..5,
-        seed in any::<i32>(),
-        longs in -1i32..6,
-        rest in proptest::collection::vec(any::<u8>(), 0..50),
-    ) {
-        let (header, is_header) = header(version, functions, seed, longs);
-        let bytes = [&header[..], &rest].concat();
-        let is_good = is_header && rest.len() >= 8 * longs as usize;
-        let length = header.len() + 8 * longs.max(0) as usize;
-        match (Bloom::from_bytes(&bytes), read(&bytes)) {
-            (Ok((filter, rest)), Ok(same)) => {
-                prop_assert!(is_good && filter == same);
-                prop_assert_eq!(filter.to_bytes(), &bytes[..length]);
-                prop_assert_eq!(rest, &bytes[length..]);
-            }
-            (Err(one), Err(other)) => {
-                prop_assert!(!is_good);
-                prop_assert_eq!(one.to_string(), other.to_string());
-            }
-            _ => prop_assert!(false, "the two do not agree"),
-        }
     }
 }
