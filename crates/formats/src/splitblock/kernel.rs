@@ -100,24 +100,13 @@ pub(super) fn insert_each(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::splitblock::block::{BLOCK_BYTES, SALTS, holds};
+    use crate::splitblock::block::{BLOCK_BYTES, holds};
     use alloc::vec::Vec;
     use lanebloom::internal::instruction_sets;
     use lanebloom_tests::number;
 
     fn hashes(seed: u64, count: usize) -> Vec<u64> {
         (0..count as u64).map(|i| number(seed << 32 | i)).collect()
-    }
-
-    /// Parquet's own description, word by word.
-    #[test]
-    fn a_mask_has_a_bit_in_each_word() {
-        for hash in hashes(1, 1000) {
-            let words: Vec<u32> = mask(hash).iter().flat_map(|w| [*w as u32, (w >> 32) as u32]).collect();
-            for (word, salt) in words.iter().zip(SALTS) {
-                assert_eq!(*word, 1 << ((hash as u32).wrapping_mul(salt) >> 27));
-            }
-        }
     }
 
     /// Every level gives the answers of the specification, by single calls and by batches of any

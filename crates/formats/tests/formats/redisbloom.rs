@@ -5,8 +5,7 @@ use crate::contract::guava::java::assert_rates_are_checked;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lanebloom_formats::internal::{murmur2, murmur64a};
-use lanebloom_formats::redisbloom::{LayerInfo, RedisBloom};
-use lanebloom_formats::{ReadError, RedisBloomInsertError};
+use lanebloom_formats::{ReadError, RedisBloom, RedisBloomInsertError};
 use lanebloom_tests::{PLACES, answers_agree, lengths_are_checked, number};
 use serde_json::{Value, json};
 use std::error::Error;
@@ -49,15 +48,6 @@ fn chains_are_the_modules_to_the_byte() {
         assert_eq!(json!(format!("{murmur3:032x}")), case["all_links_murmur3_x64_128"]);
         if let Some(expected) = case["header_hex"].as_str() {
             assert_eq!(hex(&header), expected);
-            assert_eq!(hex(&bits[..16]), case["link0_hex"].as_str().unwrap());
-            let each = |layer: LayerInfo| {
-                let LayerInfo {
-                    bits, capacity, items, ..
-                } = layer;
-                [bits / 8, bits, layer.hash_functions.into(), capacity, items]
-            };
-            let layers: Vec<_> = filter.layers().map(each).collect();
-            assert_eq!(json!(layers), case["links_bytes_bits_k_cap_size"]);
         } else {
             let bytes: Vec<_> = filter.layers().map(|layer| layer.bits / 8).collect();
             assert_eq!(json!(bytes), case["bytes"]);
@@ -762,21 +752,12 @@ fn a_chain_grows_within_the_limit_that_it_was_loaded_under() {
     assert!(filter.insert("a").is_err() && filter.memory_bytes() == memory(16) as usize);
 }
 
-/// Nothing is allocated for what a header merely says: these declare up to 2^63 bytes.
+/// The sum of what the layers take may be beyond 64 bits.
 #[test]
 fn a_dump_beyond_the_limit_is_an_error() {
-    let (model, replies) = replies();
     if usize::BITS == 64 {
-        for bytes in [1u64 << 40, 1 << 60] {
-            let mut replies = replies.clone();
-            let numbers = [bytes.to_le_bytes(), (8 * bytes).to_le_bytes()].concat();
-            replies[0].1[126..142].copy_from_slice(&numbers);
-            let needed = memory(16) + memory(32) + memory(bytes);
-            let message = format!("the filter takes {needed} bytes, more than the limit of 1048576 bytes");
-            assert_error(&replies, &message);
-        }
         // Eight times 2^61 are 2^64, which wraps to 0.
-        let mut model = model.clone();
+        let mut model = Model::new(0.01, 1, 5, 2);
         model.layers = (0..9)
             .map(|layer| ModelLayer::new(1, 0.005 / f64::from(1 << layer), 5))
             .collect();
@@ -790,16 +771,6 @@ fn a_dump_beyond_the_limit_is_an_error() {
             &[(1, header)],
             "the filter takes 18446744073709551615 bytes, more than the limit of 1048576 bytes",
         );
-        // No limit, and no memory.
-        let mut replies = replies.clone();
-        let numbers = [(1u64 << 60).to_le_bytes(), (8u64 << 60).to_le_bytes()].concat();
-        replies[0].1[126..142].copy_from_slice(&numbers);
-        let error = load(&replies, usize::MAX).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the filter was not read: the allocation of 1152921504606846976 bytes failed"
-        );
-        assert!(error.source().is_some() && !error.is_truncated());
     }
 }
 

@@ -23,24 +23,6 @@ fn beginnings_are_truncated() {
     }
 }
 
-/// A key's block depends on the number of blocks: with a wrong one, present keys would be absent.
-#[test]
-fn a_header_that_contradicts_the_length_is_refused() {
-    let filter = SplitBlockBloom::with_bytes(1024).unwrap();
-    filter.insert_all(0..20_u32);
-    let mut file = filter.to_parquet().unwrap();
-    let half = SplitBlockBloom::with_bytes(512).unwrap().to_parquet().unwrap();
-    let header = Header::parse(&half).unwrap().header_bytes();
-    assert_eq!(Header::parse(&file).unwrap().header_bytes(), header);
-    file[..header].copy_from_slice(&half[..header]);
-    assert_eq!(
-        problem(SplitBlockBloom::from_parquet(&file)),
-        "the filter's header says 16 + 512 bytes, and there are 1040"
-    );
-    let (_, rest) = SplitBlockBloom::from_parquet_prefix(&file).unwrap();
-    assert_eq!(rest.len(), 512);
-}
-
 /// parquet-java with `parquet.bloom.filter.max.bytes=10000` writes 10,000 bytes, and uses 312
 /// blocks of them.
 #[test]

@@ -397,10 +397,6 @@ fn a_filter_is_overfull_when_it_has_too_many_keys() {
 
 // ---- Sets ----
 
-fn with(version: Version, size: usize, keys: std::ops::Range<Int>) -> Bloom {
-    of(version, size, keys)
-}
-
 #[test]
 fn a_union_holds_the_keys_of_both() {
     for version in VERSIONS {
@@ -441,7 +437,7 @@ fn a_union_holds_the_keys_of_both() {
 fn an_intersection_has_the_bits_of_both() {
     for version in VERSIONS {
         for size in [400, 30_000] {
-            let (mut a, b) = (with(version, size, 0..200), with(version, size, 150..400));
+            let (mut a, b) = (of(version, size, 0..200), of(version, size, 150..400));
             let before = (a.to_bytes(), b.to_bytes());
             assert_eq!(a.exclusive().intersection_from(&b), Ok(true));
             let bits = before.0.iter().zip(&before.1).map(|(a, b)| a & b);
@@ -450,10 +446,10 @@ fn an_intersection_has_the_bits_of_both() {
             assert_eq!(a.exclusive().intersection_from(&b), Ok(false));
             let copy = a.clone();
             assert_eq!(a.exclusive().intersection_from(&copy), Ok(false));
-            let empty = with(version, size, 0..0);
+            let empty = of(version, size, 0..0);
             assert_eq!(a.exclusive().intersection_from(&empty), Ok(true));
             assert!(a == empty && a.is_empty());
-            let other = with(version, size + 100, 0..10);
+            let other = of(version, size + 100, 0..10);
             let error = a.exclusive().intersection_from(&other).unwrap_err().to_string();
             assert!(error.starts_with("the other filter's layout differs") && a == empty);
         }
@@ -463,7 +459,7 @@ fn an_intersection_has_the_bits_of_both() {
 #[test]
 fn sets_are_compared_without_being_made() {
     for version in VERSIONS {
-        let filter = |keys| with(version, 20_000, keys);
+        let filter = |keys| of(version, 20_000, keys);
         let (a, b) = (filter(0..12_000), filter(8000..20_000));
         let union = a.clone();
         union.union_from(&b).unwrap();
@@ -493,7 +489,7 @@ fn sets_are_compared_without_being_made() {
             );
         }
         // Nearly the same bits, some of them in each word.
-        let (more, fewer) = (with(version, 400, 0..400), with(version, 400, 0..380));
+        let (more, fewer) = (of(version, 400, 0..400), of(version, 400, 0..380));
         assert_eq!(
             (
                 fewer.with(&more).unwrap().is_subset(),
@@ -501,7 +497,7 @@ fn sets_are_compared_without_being_made() {
             ),
             (true, false)
         );
-        let other = with(version, 30_000, 0..10);
+        let other = of(version, 30_000, 0..10);
         let error = a.with(&other).unwrap_err().to_string();
         assert!(error.starts_with("the other filter's layout differs"), "{error}");
     }
