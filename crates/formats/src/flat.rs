@@ -553,17 +553,13 @@ mod tests {
     fn assert_remainders(words: u64, numbers: impl IntoIterator<Item = u64>) {
         let modulo = Modulo::new(words as usize);
         for n in numbers {
-            assert_eq!(modulo.remainder_of_any(n), n % (64 * words), "{n} % {}", 64 * words);
+            let (bits, right) = (64 * words, n % (64 * words));
+            assert_eq!(modulo.remainder_of_any(n), right, "{n} % {bits}");
             if n < 1 << 31 && words < 1 << 25 {
-                assert_eq!(
-                    u64::from(modulo.remainder_of_int(n as u32)),
-                    n % (64 * words),
-                    "{n} % {}",
-                    64 * words
-                );
+                assert_eq!(u64::from(modulo.remainder_of_int(n as u32)), right, "{n} % {bits}");
             }
             if n < 1 << 63 {
-                assert_eq!(modulo.remainder(n), n % (64 * words), "{n} % {}", 64 * words);
+                assert_eq!(modulo.remainder(n), right, "{n} % {bits}");
             }
         }
     }

@@ -172,11 +172,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// bitmap)` for every window of up to 64.
     fn look_up(&self, start: usize, hashes: &[F::Hash], each: &mut dyn FnMut(usize, usize, u64)) {
         let each = |at, len, found| each(start + at, len, found);
-        if self.layout.format.is_wide() {
-            self.flat.contains_each(hashes, |hash| F::Wide::from(*hash), each);
-        } else {
-            self.flat.contains_each(hashes, |hash| F::narrow(*hash), each);
-        }
+        with_indexes!(self.layout.format, |index| self.flat.contains_each(hashes, index, each));
     }
 
     /// Inserts the hashes; the first one is number `start` of the batch. Returns how many changed
@@ -188,11 +184,7 @@ impl<F: JavaFormat> JavaBloom<F> {
             new += changed.count_ones() as usize;
             each(start + at, len, changed);
         };
-        if self.layout.format.is_wide() {
-            self.flat.insert_each(hashes, |hash| F::Wide::from(*hash), each);
-        } else {
-            self.flat.insert_each(hashes, |hash| F::narrow(*hash), each);
-        }
+        with_indexes!(self.layout.format, |index| self.flat.insert_each(hashes, index, each));
         new
     }
 }
@@ -218,11 +210,7 @@ impl<F: JavaFormat> JavaExclusive<'_, F> {
         let JavaBloom { flat, layout, .. } = &mut *self.0;
         hashed(layout.format, keys, |_, hashes| {
             let each = |_, _, changed: u64| new += changed.count_ones() as usize;
-            if layout.format.is_wide() {
-                flat.insert_each_mut(hashes, |hash| F::Wide::from(*hash), each);
-            } else {
-                flat.insert_each_mut(hashes, |hash| F::narrow(*hash), each);
-            }
+            with_indexes!(layout.format, |index| flat.insert_each_mut(hashes, index, each));
         });
         new
     }

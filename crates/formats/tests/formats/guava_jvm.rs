@@ -51,21 +51,16 @@ impl Funnel for Utf16Le {
 }
 
 /// All that a `PrimitiveSink` takes, in the order of `COMPOUND`.
-struct Compound {
-    numbers: (i8, i16, u16, i32, i64),
-    float: f32,
-    double: f64,
-    rest: (bool, Vec<u8>, String, UnencodedChars<String>),
-}
+struct Compound(
+    (i8, i16, u16, i32, i64),
+    f32,
+    f64,
+    (bool, Vec<u8>, String, UnencodedChars<String>),
+);
 
 impl Funnel for Compound {
     fn funnel<S: lanebloom::Sink + ?Sized>(&self, into: &mut S) {
-        let Self {
-            numbers,
-            float,
-            double,
-            rest,
-        } = self;
+        let Self(numbers, float, double, rest) = self;
         (numbers, float.to_bits(), double.to_bits(), rest).funnel(into);
     }
 }
@@ -73,15 +68,14 @@ impl Funnel for Compound {
 impl Key for Compound {
     const KIND: u8 = 9;
     fn write(&self, into: &mut Vec<u8>) {
-        let (byte, short, char, int, long) = self.numbers;
-        let (boolean, bytes, string, chars) = &self.rest;
+        let Self((byte, short, char, int, long), float, double, (boolean, bytes, string, chars)) = self;
         into.extend(byte.to_be_bytes());
         into.extend(short.to_be_bytes());
         into.extend(char.to_be_bytes());
         into.extend(int.to_be_bytes());
         into.extend(long.to_be_bytes());
-        into.extend(self.float.to_be_bytes());
-        into.extend(self.double.to_be_bytes());
+        into.extend(float.to_be_bytes());
+        into.extend(double.to_be_bytes());
         into.push(u8::from(*boolean));
         Key::write(bytes, into);
         Key::write(string, into);
@@ -91,13 +85,13 @@ impl Key for Compound {
 
 fn compound(i: u64) -> Compound {
     let n = number(i);
-    Compound {
-        numbers: (n as i8, (n >> 8) as i16, (n >> 24) as u16, (n >> 32) as i32, n as i64),
+    Compound(
+        (n as i8, (n >> 8) as i16, (n >> 24) as u16, (n >> 32) as i32, n as i64),
         // Not a NaN, of which Java may change the bits.
-        float: (n >> 40) as f32 * -1.5,
-        double: (n >> 11) as f64 * 1e-9,
-        rest: (n & 1 == 0, bytes(i), string(i), UnencodedChars(string(i + 1))),
-    }
+        (n >> 40) as f32 * -1.5,
+        (n >> 11) as f64 * 1e-9,
+        (n & 1 == 0, bytes(i), string(i), UnencodedChars(string(i + 1))),
+    )
 }
 
 /// Filters with both strategies, with this Guava's number of hash functions.

@@ -192,33 +192,6 @@ proptest! {
         prop_assert_eq!(slots.filter(|slot| *slot != 0).count() as u64, filter.info().items);
         prop_assert!(RedisCuckoo::from_scandump(filter.to_loadchunks(), 1 << 20).unwrap() == filter);
     }
-
-    /// Any header and chunks end in an error, or in a filter that works.
-    #[test]
-    fn any_dump_is_read_or_refused(
-        header in prop::collection::vec(any::<u8>(), 38), at in 0..38usize, byte: u8,
-        chunk in prop::collection::vec(any::<u8>(), 0..200), keep: bool,
-    ) {
-        let mut filter = RedisCuckoo::builder().capacity(64).expansion(2).build().unwrap();
-        let keys: Vec<String> = (0..100).map(|key| key.to_string()).collect();
-        filter.insert_batch(&keys).unwrap();
-        let mut replies: Vec<(i64, Vec<u8>)> = filter.to_loadchunks().collect();
-        if keep {
-            replies[0].1[at] = byte;
-            let len = chunk.len().min(replies[1].1.len());
-            replies[1].1[..len].copy_from_slice(&chunk[..len]);
-        } else {
-            replies[0].1 = header;
-        }
-        if let Ok(mut read) = RedisCuckoo::from_scandump(replies.clone(), 1 << 12) {
-            prop_assert!(read.to_loadchunks().eq(replies));
-            let _ = read.insert_batch(&keys);
-            read.compact();
-            keys.iter().for_each(|key| { read.remove(key); });
-            let _ = (read.info(), read.statistics().false_positive_rate, read.count("a"));
-            prop_assert!(read.memory_bytes() <= 1 << 12);
-        }
-    }
 }
 
 #[test]
@@ -256,6 +229,17 @@ fn what_is_no_dump_is_refused_with_the_reason() {
     says(24, &[3], "the dump ends after 192 bytes of 448");
     let short = read(&[(1, replies[0].1[..37].to_vec())]).unwrap_err();
     assert!(short.starts_with("the header has 37 bytes"));
+    // Counts are taken as they are, and may be wrong.
+    for count in [0, 0xff] {
+        let mut hostile = replies.clone();
+        hostile[0].1[..8].fill(count);
+        hostile[0].1[16..24].fill(0xff);
+        let mut filter = read(&hostile).unwrap();
+        assert!(filter.to_loadchunks().eq(hostile));
+        filter.insert("a").unwrap();
+        assert!((0..150).all(|key| filter.remove(&key.to_string())));
+        assert!(filter.statistics().false_positive_rate < 0.01);
+    }
 }
 
 /// A dump of fakeredis 2.41.0 (pyprobables 0.7.0): one key in 2 buckets of 2 slots.
