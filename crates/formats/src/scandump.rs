@@ -218,19 +218,6 @@ impl<F: Dumped> Loader<F> {
     /// The filter, when all of it is there.
     ///
     /// Fails if chunks are missing.
-    ///
-    /// ```
-    /// use lanebloom_formats::RedisBloom;
-    /// use lanebloom_formats::redisbloom::Loader;
-    ///
-    /// let mut loader = Loader::<RedisBloom>::new(1 << 20);
-    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
-    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
-    /// loader.load(cursor, &header)?;
-    /// let error = loader.finish().unwrap_err();
-    /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of 16");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn finish(self) -> Result<F, ReadError> {
         if !self.is_complete() {
             return Err(self.incomplete());

@@ -131,6 +131,7 @@ mod tests {
             assert!(found[..keys].iter().all(|found| *found));
             assert!(count == 1 || found[keys..].iter().any(|found| !*found));
             let bytes = count * BLOCK_BYTES;
+            let (lookups, changes) = (Prefetching::lookups(bytes, 1), Prefetching::changes(bytes, 1));
             for isa in instruction_sets() {
                 for single in [true, false] {
                     let bits = Bits::new(count.div_ceil(2)).unwrap();
@@ -145,16 +146,10 @@ mod tests {
                         for len in (0..).map(|i| i % 200) {
                             let len = len.min(keys - start);
                             let part = &inserted[start..start + len];
-                            insert_each(
-                                isa,
-                                ours,
-                                Prefetching::changes(bytes, 1),
-                                part,
-                                &mut |at, len, bitmap| {
-                                    assert!(len == 64 || bitmap >> len == 0);
-                                    (0..len).for_each(|i| new[start + at + i] = bitmap >> i & 1 == 1);
-                                },
-                            );
+                            insert_each(isa, ours, changes, part, &mut |at, len, bitmap| {
+                                assert!(len == 64 || bitmap >> len == 0);
+                                (0..len).for_each(|i| new[start + at + i] = bitmap >> i & 1 == 1);
+                            });
                             start += len;
                             if start == keys {
                                 break;
@@ -165,10 +160,8 @@ mod tests {
                     assert!(bits.words().eq(model.words()), "{isa}");
                 }
                 let mut own = alloc::vec![[0; 4]; count];
-                let prefetching = Prefetching::changes(bytes, 1);
                 let (first, rest) = inserted.split_at(keys / 3);
-                let new = insert_all_mut(isa, &mut own, prefetching, first)
-                    + insert_all_mut(isa, &mut own, prefetching, rest);
+                let new = insert_all_mut(isa, &mut own, changes, first) + insert_all_mut(isa, &mut own, changes, rest);
                 assert_eq!(new, changed.iter().filter(|changed| **changed).count(), "{isa}");
                 assert!(
                     own.iter()
@@ -180,18 +173,12 @@ mod tests {
                 }
                 for len in (0..150).chain([asked.len()]).filter(|len| *len <= asked.len()) {
                     let mut answers = Vec::new();
-                    let prefetching = Prefetching::lookups(bytes, 1);
-                    contains_each(
-                        isa,
-                        blocks,
-                        prefetching,
-                        &asked[asked.len() - len..],
-                        &mut |at, len, bitmap| {
-                            assert_eq!(at, answers.len());
-                            assert!(len == 64 || bitmap >> len == 0);
-                            answers.extend((0..len).map(|i| bitmap >> i & 1 == 1));
-                        },
-                    );
+                    let part = &asked[asked.len() - len..];
+                    contains_each(isa, blocks, lookups, part, &mut |at, len, bitmap| {
+                        assert_eq!(at, answers.len());
+                        assert!(len == 64 || bitmap >> len == 0);
+                        answers.extend((0..len).map(|i| bitmap >> i & 1 == 1));
+                    });
                     assert!(answers == found[asked.len() - len..], "{isa}");
                 }
             }
@@ -245,13 +232,8 @@ mod tests {
                                     insert(isa, blocks, *hash);
                                 }
                             } else {
-                                insert_each(
-                                    isa,
-                                    blocks,
-                                    Prefetching::changes(BLOCK_BYTES, 1),
-                                    part,
-                                    &mut |_, _, _| (),
-                                );
+                                let changes = Prefetching::changes(BLOCK_BYTES, 1);
+                                insert_each(isa, blocks, changes, part, &mut |_, _, _| ());
                             }
                         });
                     }

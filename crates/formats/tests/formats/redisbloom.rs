@@ -241,10 +241,8 @@ fn a_chain_grows_and_answers_as_the_module_does() {
     ] {
         for options in [5, 13] {
             let mut model = Model::new(rate, capacity, options, if options == 13 { 2 } else { expansion });
-            let mut builder = RedisBloom::builder()
-                .expected_keys(capacity as usize)
-                .false_positive_rate(rate)
-                .expansion(expansion);
+            let builder = RedisBloom::builder().expected_keys(capacity as usize);
+            let mut builder = builder.false_positive_rate(rate).expansion(expansion);
             if options == 13 {
                 builder = builder.non_scaling();
             }
@@ -396,11 +394,8 @@ fn batches_insert_as_single_calls_do() {
 #[test]
 fn a_full_filter_refuses_new_keys_and_says_which() {
     for capacity in [10, 70, 200] {
-        let mut filter = RedisBloom::builder()
-            .expected_keys(capacity)
-            .non_scaling()
-            .build()
-            .unwrap();
+        let builder = RedisBloom::builder().expected_keys(capacity);
+        let mut filter = builder.non_scaling().build().unwrap();
         let keys = keys(0..capacity as u64);
         let (first, rest) = keys.split_at(3);
         assert_eq!(filter.insert_batch(first).unwrap(), 3);
@@ -556,10 +551,6 @@ fn a_header_of_another_length_is_an_error() {
         let needed = if end < 20 { 20 } else { header.len() };
         let message = format!("the header has {end} bytes, not {needed}");
         assert_error(&[(1, header[..end].to_vec())], &message);
-    }
-    for more in 1..60 {
-        let message = format!("the header has {} bytes, not {}", header.len() + more, header.len());
-        assert_error(&[(1, [&header[..], &vec![0; more]].concat())], &message);
     }
 }
 
