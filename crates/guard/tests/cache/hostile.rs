@@ -1,17 +1,15 @@
 //! Strangers and odd types: long keys, clones that panic, weighers that wait, and intervals without
 //! end.
 
-use crate::common::limit_time;
-use crate::gets::{builder, read, runtime, tasks, until_blocking};
+use crate::gets::{Either, builder, read, tasks, until_blocking};
 use lanebloom::{Funnel, Sink};
-use lanebloom_guard::{Keys, LoadError, future::GuardedCache, sync};
+use lanebloom_guard::{Keys, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
-use tokio::task::yield_now;
 
 /// The store's rows are gone, so that every key of the filter is a miss.
 fn misses(builder: lanebloom_guard::CacheBuilder<str, u32>) -> sync::GuardedCache<str, u32> {
@@ -89,39 +87,48 @@ fn a_clear_waits_for_nobody() {
     assert_eq!(cache.get(&20).unwrap(), Some(2000));
 }
 
-/// A key whose clone panics when the fuse has burnt down.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Fragile(u64, Fuse);
+/// A key whose clone panics once, and whose `Eq` panics until it is mended, after so many calls.
+#[derive(Debug)]
+struct Fragile(u64, Arc<Fuses>);
 
-/// All fuses of a test are one.
-#[derive(Clone, Debug)]
-struct Fuse(Arc<AtomicUsize>);
-
-impl PartialEq for Fuse {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-impl Eq for Fuse {}
-impl std::hash::Hash for Fuse {
-    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+/// The calls that are left, of all keys of a test.
+#[derive(Debug)]
+struct Fuses {
+    clones: AtomicUsize,
+    comparisons: AtomicUsize,
 }
 
-impl Fuse {
-    const LONG: usize = 1 << 40;
+const LONG: usize = 1 << 40;
 
-    fn new() -> Self {
-        Self(Arc::new(AtomicUsize::new(Self::LONG)))
-    }
-    fn set(&self, clones: usize) {
-        self.0.store(clones, Ordering::Relaxed);
+impl Fuses {
+    fn keys() -> (Arc<Self>, [Fragile; 2]) {
+        let [clones, comparisons] = [(); 2].map(|()| AtomicUsize::new(LONG));
+        let fuses = Arc::new(Self { clones, comparisons });
+        let keys = [17, 18].map(|id| Fragile(id, Arc::clone(&fuses)));
+        (fuses, keys)
     }
 }
 
 impl Clone for Fragile {
     fn clone(&self) -> Self {
-        assert!(self.1.0.fetch_sub(1, Ordering::Relaxed) != 1, "the fuse");
+        assert_ne!(self.1.clones.fetch_sub(1, Ordering::Relaxed), 1, "the fuse");
         Self(self.0, self.1.clone())
+    }
+}
+
+impl PartialEq for Fragile {
+    fn eq(&self, other: &Self) -> bool {
+        let left = |calls: usize| calls.checked_sub(1);
+        let comparisons = &self.1.comparisons;
+        let left = comparisons.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        assert!(left.is_ok(), "a bug in Eq");
+        self.0 == other.0
+    }
+}
+impl Eq for Fragile {}
+impl std::hash::Hash for Fragile {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 
@@ -131,141 +138,65 @@ impl Funnel for Fragile {
     }
 }
 
-/// More clones than a get makes of its key.
-const CLONES: usize = 20;
+/// More clones, and comparisons, than a get makes of its key.
+const CALLS: usize = 20;
+
+/// Sets the fuse for this call, and mends it.
+fn burn<T>(fuse: &AtomicUsize, calls: usize, get: impl FnOnce() -> T) {
+    fuse.store(calls, Ordering::Relaxed);
+    let _ = catch_unwind(AssertUnwindSafe(get));
+    fuse.store(LONG, Ordering::Relaxed);
+}
 
 #[test]
 fn a_key_whose_clone_panics_leaves_no_load_behind() {
-    limit_time();
-    let fuse = Fuse::new();
-    let builder = || GuardedCache::<Fragile, u64>::builder().expected_keys(10);
-    let keys = [17, 18].map(|id| Fragile(id, fuse.clone()));
-    let read = |key: Fragile| Ok::<_, Infallible>(Some(key.0));
-    let cache = builder().build_blocking(read).unwrap();
-    cache.insert_batch(&keys);
-    for clones in 1..CLONES {
-        keys.iter().for_each(|key| cache.invalidate(key));
-        fuse.set(clones);
-        let _ = catch_unwind(AssertUnwindSafe(|| cache.get_many(&keys)));
-        fuse.set(clones);
-        let _ = catch_unwind(AssertUnwindSafe(|| cache.get(&keys[0])));
-        fuse.set(Fuse::LONG);
-        assert_eq!(cache.get(&keys[0]).unwrap(), Some(17), "{clones}");
-        assert_eq!(cache.get_many(&keys).unwrap(), [Some(17), Some(18)], "{clones}");
-    }
-
-    let runtime = runtime();
-    let read = async |key: Fragile| Ok::<_, Infallible>(Some(key.0));
-    let cache = builder().build(read).unwrap();
-    cache.insert_batch(&keys);
-    for clones in 1..CLONES {
-        keys.iter().for_each(|key| cache.invalidate(key));
-        fuse.set(clones);
-        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(cache.get_many(&keys))));
-        fuse.set(clones);
-        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(cache.get(&keys[0]))));
-        fuse.set(Fuse::LONG);
-        let got: Result<_, LoadError> = runtime.block_on(cache.get(&keys[0]));
-        assert_eq!(got.unwrap(), Some(17), "{clones}");
-        let got = runtime.block_on(cache.get_many(&keys));
-        assert_eq!(got.unwrap(), [Some(17), Some(18)], "{clones}");
+    let (fuses, keys) = Fuses::keys();
+    for cache in Either::both(|| GuardedCache::builder().expected_keys(10), |key: &Fragile| key.0) {
+        cache.insert_batch(&keys);
+        for clones in 1..CALLS {
+            keys.iter().for_each(|key| cache.invalidate(key));
+            burn(&fuses.clones, clones, || cache.get_many(&keys));
+            burn(&fuses.clones, clones, || cache.get(&keys[0]));
+            assert_eq!(cache.get(&keys[0]).unwrap(), Some(17), "{clones}");
+            assert_eq!(cache.get_many(&keys).unwrap(), [Some(17), Some(18)], "{clones}");
+        }
     }
 }
 
 /// A refresh that could not begin is not in the way of the next one.
 #[test]
 fn a_key_whose_clone_panics_is_refreshed_later() {
-    let fuse = Fuse::new();
-    let builder = || GuardedCache::<Fragile, u64>::builder().refresh_after_write(Duration::ZERO);
-    let keys = [17, 18].map(|id| Fragile(id, fuse.clone()));
-    let read = |key: Fragile| Ok::<_, Infallible>(Some(key.0));
-    let blocking = builder().build_blocking(read).unwrap();
-    let awaited = builder().build(async |key: Fragile| Ok::<_, Infallible>(Some(key.0)));
-    let (awaited, runtime) = (awaited.unwrap(), runtime());
-    for clones in 1..CLONES {
-        for key in &keys {
-            blocking.insert_value(key, 1);
-            awaited.insert_value(key, 1);
-        }
-        let failed = [blocking.stats().failed, awaited.stats().failed];
-        fuse.set(clones);
-        let _ = catch_unwind(AssertUnwindSafe(|| blocking.get_many(&keys)));
-        // The thread that refreshes clones them too.
-        thread::sleep(Duration::from_millis(2));
-        fuse.set(clones);
-        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(awaited.get_many(&keys))));
-        fuse.set(Fuse::LONG);
-        for key in &keys {
-            // A load that failed is tried again in a second.
-            until_blocking(|| blocking.get(key).unwrap() == Some(key.0) || blocking.stats().failed > failed[0]);
-            until_blocking(|| {
-                let row = runtime.block_on(async {
-                    yield_now().await;
-                    awaited.get(key).await
-                });
-                row.unwrap() == Some(key.0) || awaited.stats().failed > failed[1]
+    let (fuses, keys) = Fuses::keys();
+    let builder = || GuardedCache::builder().refresh_after_write(Duration::ZERO);
+    for cache in Either::both(builder, |key: &Fragile| key.0) {
+        for clones in 1..CALLS {
+            keys.iter().for_each(|key| cache.insert_value(key, 1));
+            let failed = cache.stats().failed;
+            burn(&fuses.clones, clones, || {
+                let _ = catch_unwind(AssertUnwindSafe(|| cache.get_many(&keys)));
+                // The thread that refreshes clones them too.
+                thread::sleep(Duration::from_millis(2));
             });
+            for key in &keys {
+                // A load that failed is tried again in a second.
+                until_blocking(|| cache.get(key).unwrap() == Some(key.0) || cache.stats().failed > failed);
+            }
         }
-    }
-}
-
-/// A key whose `Eq` panics after a number of comparisons, until it is mended.
-#[derive(Clone, Debug)]
-struct Unequal(u64, Arc<AtomicUsize>);
-
-impl PartialEq for Unequal {
-    fn eq(&self, other: &Self) -> bool {
-        let left = |comparisons: usize| comparisons.checked_sub(1);
-        assert!(
-            self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok(),
-            "a bug in Eq"
-        );
-        self.0 == other.0
-    }
-}
-impl Eq for Unequal {}
-impl std::hash::Hash for Unequal {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
-    }
-}
-
-impl Funnel for Unequal {
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        self.0.funnel(into);
     }
 }
 
 /// It neither aborts the process nor leaves a load that others wait for.
 #[test]
 fn a_key_whose_eq_panics_ends_every_get() {
-    limit_time();
-    let fuse = Arc::new(AtomicUsize::new(Fuse::LONG));
-    let runtime = runtime();
-    let [key, other] = [17, 18].map(|id| Unequal(id, Arc::clone(&fuse)));
-    for comparisons in 0..CLONES {
-        let builder = || GuardedCache::<Unequal, u64>::builder().expected_keys(10);
-        let read = |key: Unequal| Ok::<_, Infallible>(Some(key.0));
-        let blocking = builder().build_blocking(read).unwrap();
-        let awaited = builder()
-            .build(async |key: Unequal| Ok::<_, Infallible>(Some(key.0)))
-            .unwrap();
-        blocking.insert_batch(&[&key, &other]);
-        awaited.insert_batch(&[&key, &other]);
-        fuse.store(comparisons, Ordering::Relaxed);
-        let _ = catch_unwind(AssertUnwindSafe(|| blocking.get(&key)));
-        fuse.store(comparisons, Ordering::Relaxed);
-        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(awaited.get(&key))));
-        let keys = [&key, &other];
-        fuse.store(comparisons, Ordering::Relaxed);
-        let _ = catch_unwind(AssertUnwindSafe(|| blocking.get_many(&keys)));
-        fuse.store(comparisons, Ordering::Relaxed);
-        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(awaited.get_many(&keys))));
-        fuse.store(Fuse::LONG, Ordering::Relaxed);
-        // Also if the flight could not be found in the table, and is still there.
-        assert_eq!(blocking.get(&key).unwrap(), Some(17), "{comparisons}");
-        let got = runtime.block_on(awaited.get(&key));
-        assert_eq!(got.unwrap(), Some(17), "{comparisons}");
+    let (fuses, keys) = Fuses::keys();
+    for comparisons in 0..CALLS {
+        for cache in Either::both(|| GuardedCache::builder().expected_keys(10), |key: &Fragile| key.0) {
+            cache.insert_batch(&keys);
+            burn(&fuses.comparisons, comparisons, || cache.get(&keys[0]));
+            burn(&fuses.comparisons, comparisons, || cache.get_many(&keys));
+            // Also if the flight could not be found in the table, and is still there.
+            assert_eq!(cache.get(&keys[0]).unwrap(), Some(17), "{comparisons}");
+        }
     }
 }
 

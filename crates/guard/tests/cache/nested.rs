@@ -1,6 +1,6 @@
 //! Loaders that get other keys of the same cache: a row's parent.
 
-use crate::gets::{Blocking, Cache, builder};
+use crate::gets::{Blocking, Cache, Either, builder, runtime};
 use lanebloom_guard::future::Loader;
 use lanebloom_guard::{BoxError, LoadError, sync};
 use std::convert::Infallible;
@@ -22,99 +22,79 @@ fn parents(pairs: &[(usize, u64)]) -> Parents {
     Arc::new(Mutex::new(parents))
 }
 
-/// Reads single rows. [`Batches`] also reads many at once, by the default `load_many`.
+/// Reads rows, whose parents it gets from the cache itself.
 #[derive(Clone)]
-struct Rows {
-    parents: Parents,
-    /// The cache itself.
-    cache: Arc<OnceLock<Cache>>,
-}
+struct Rows<C>(Parents, Arc<OnceLock<C>>);
 
-impl Rows {
-    fn new(parents: &Parents) -> Self {
-        Self {
-            parents: Arc::clone(parents),
-            cache: Arc::default(),
-        }
-    }
-
+impl Rows<Cache> {
     async fn read(self, id: u64) -> Result<Option<u64>, LoadError> {
-        let parent = self.parents.lock().unwrap()[id as usize];
+        let parent = self.0.lock().unwrap()[id as usize];
         let above = match parent {
-            Some(parent) => self.cache.get().unwrap().get(&parent).await?,
+            Some(parent) => self.1.get().unwrap().get(&parent).await?,
             None => Some(0),
         };
         Ok(above.map(|above| above + id))
     }
-
-    fn cache(&self, loader: impl Loader<u64, u64>) -> Cache {
-        let cache = builder().expected_keys(100).build(loader).unwrap();
-        cache.insert_batch(&Vec::from_iter(0..KEYS as u64));
-        assert!(self.cache.set(cache.clone()).is_ok());
-        cache
-    }
-
-    fn single(parents: &Parents) -> Cache {
-        let rows = Self::new(parents);
-        let read = rows.clone();
-        rows.cache(move |id| read.clone().read(id))
-    }
-
-    fn batched(parents: &Parents) -> Cache {
-        let rows = Self::new(parents);
-        rows.cache(Batches(rows.clone()))
-    }
 }
 
-struct Batches(Rows);
-
-impl Loader<u64, u64> for Batches {
+impl Loader<u64, u64> for Rows<Cache> {
     type Error = LoadError;
 
     async fn load(&self, id: u64) -> Result<Option<u64>, LoadError> {
-        self.0.clone().read(id).await
+        self.clone().read(id).await
     }
 }
 
-/// [`Rows`] of the blocking mode.
-#[derive(Clone)]
-struct BlockingRows {
-    parents: Parents,
-    cache: Arc<OnceLock<Blocking>>,
-}
-
-impl BlockingRows {
-    fn read(&self, id: u64) -> Result<Option<u64>, LoadError> {
-        let parent = self.parents.lock().unwrap()[id as usize];
-        let above = parent.map_or(Ok(Some(0)), |parent| self.cache.get().unwrap().get(&parent))?;
-        Ok(above.map(|above| above + id))
-    }
-
-    fn cache(parents: &Parents, is_batched: bool) -> Blocking {
-        let rows = Self {
-            parents: Arc::clone(parents),
-            cache: Arc::default(),
-        };
-        let (read, builder) = (rows.clone(), builder().expected_keys(100));
-        let cache = if is_batched {
-            builder.build_blocking(BlockingBatches(read))
-        } else {
-            builder.build_blocking(move |id| read.read(id))
-        };
-        let cache = cache.unwrap();
-        cache.insert_batch(&Vec::from_iter(0..KEYS as u64));
-        assert!(rows.cache.set(cache.clone()).is_ok());
-        cache
-    }
-}
-
-struct BlockingBatches(BlockingRows);
-
-impl sync::Loader<u64, u64> for BlockingBatches {
+impl sync::Loader<u64, u64> for Rows<Blocking> {
     type Error = LoadError;
 
     fn load(&self, id: u64) -> Result<Option<u64>, LoadError> {
-        self.0.read(id)
+        let parent = self.0.lock().unwrap()[id as usize];
+        let above = parent.map_or(Ok(Some(0)), |parent| self.1.get().unwrap().get(&parent))?;
+        Ok(above.map(|above| above + id))
+    }
+}
+
+/// Awaited and blocking; of each, one that reads single rows, and one that reads many at once by
+/// the default `load_many`.
+fn caches(parents: &Parents) -> impl Iterator<Item = Either> {
+    [0, 1, 2, 3].into_iter().map(|kind| {
+        let (awaited, blocking) = (
+            Rows(parents.clone(), Arc::default()),
+            Rows(parents.clone(), Arc::default()),
+        );
+        let (rows, blocking_rows) = (awaited.clone(), blocking.clone());
+        let cache = match kind {
+            0 => builder().build(move |id| rows.clone().read(id)),
+            1 => builder().build(rows),
+            _ => {
+                let cache = match kind {
+                    2 => builder().build_blocking(move |id| sync::Loader::load(&blocking_rows, id)),
+                    _ => builder().build_blocking(blocking_rows),
+                };
+                return Either::Blocking(blocking.1.get_or_init(|| cache.unwrap()).clone());
+            }
+        };
+        Either::Awaited(awaited.1.get_or_init(|| cache.unwrap()).clone(), runtime())
+    })
+}
+
+type Gets = (Result<Option<u64>, LoadError>, [Result<Vec<Option<u64>>, LoadError>; 2]);
+
+/// A get and two multi-gets at the same time.
+fn at_once(cache: &Either, single: u64, many: &[u64], other: &[u64]) -> Gets {
+    match cache {
+        Either::Awaited(cache, runtime) => {
+            let gets = async { tokio::join!(cache.get(&single), cache.get_many(many), cache.get_many(other)) };
+            let (one, many, other) = runtime.block_on(gets);
+            (one, [many, other])
+        }
+        Either::Blocking(cache) => thread::scope(|scope| {
+            let one = scope.spawn(|| cache.get(&single));
+            let other = scope.spawn(|| cache.get_many(other));
+            let many = cache.get_many(many);
+            (one.join().unwrap(), [many, other.join().unwrap()])
+        }),
     }
 }
 
@@ -128,30 +108,10 @@ fn row(id: &u64) -> Option<u64> {
     Some(if *id < 3 { *id } else { (*id..=5).sum() })
 }
 
-#[tokio::test]
-async fn a_row_and_its_parent_are_got_at_once() {
-    for make in [Rows::single, Rows::batched] {
-        for keys in ORDERS {
-            let cache = make(&parents(&CHAIN));
-            let rows = cache.get_many(keys).await.unwrap();
-            assert!(rows.into_iter().eq(keys.iter().map(row)), "{keys:?}");
-            for key in 0..6 {
-                assert_eq!(cache.get(&key).await.unwrap(), row(&key), "{key} after {keys:?}");
-            }
-        }
-    }
-    // Each once, and in a batch what another load has got before.
-    let cache = Rows::single(&parents(&CHAIN));
-    cache.get_many(&[3, 4, 5]).await.unwrap();
-    let stats = cache.stats();
-    assert_eq!((stats.loads, stats.failed), (3, 0));
-}
-
 #[test]
-fn a_row_and_its_parent_are_got_at_once_by_a_thread() {
-    for is_batched in [false, true] {
-        for keys in ORDERS {
-            let cache = BlockingRows::cache(&parents(&CHAIN), is_batched);
+fn a_row_and_its_parent_are_got_at_once() {
+    for keys in ORDERS {
+        for cache in caches(&parents(&CHAIN)) {
             let rows = cache.get_many(keys).unwrap();
             assert!(rows.into_iter().eq(keys.iter().map(row)), "{keys:?}");
             for key in 0..6 {
@@ -159,49 +119,26 @@ fn a_row_and_its_parent_are_got_at_once_by_a_thread() {
             }
         }
     }
-    let cache = BlockingRows::cache(&parents(&CHAIN), false);
-    cache.get_many(&[3, 4, 5]).unwrap();
-    let stats = cache.stats();
-    assert_eq!((stats.loads, stats.failed), (3, 0));
+    // Each once, and in a batch what another load has got before.
+    for cache in caches(&parents(&CHAIN)).step_by(2) {
+        cache.get_many(&[3, 4, 5]).unwrap();
+        let stats = cache.stats();
+        assert_eq!((stats.loads, stats.failed), (3, 0));
+    }
 }
 
 /// The load of the single get has begun when the others ask: it waits for the batch, and the batch
 /// for it.
-#[tokio::test]
-async fn rows_and_their_parents_are_got_beside_single_gets() {
-    for make in [Rows::single, Rows::batched] {
-        for single in 3..6 {
-            for keys in ORDERS {
-                let cache = make(&parents(&CHAIN));
-                let (one, many, other) =
-                    tokio::join!(cache.get(&single), cache.get_many(keys), cache.get_many(&[5, 3]));
-                assert_eq!(one.unwrap(), row(&single), "{single} beside {keys:?}");
-                assert!(
-                    many.unwrap().into_iter().eq(keys.iter().map(row)),
-                    "{keys:?} beside {single}"
-                );
-                assert_eq!(other.unwrap(), [Some(5), Some(12)], "beside {keys:?} and {single}");
-            }
-        }
-    }
-}
-
 #[test]
-fn rows_and_their_parents_are_got_beside_single_gets_by_threads() {
-    for is_batched in [false, true] {
-        for single in 3..6 {
-            for keys in ORDERS {
-                for _ in 0..20 {
-                    let cache = BlockingRows::cache(&parents(&CHAIN), is_batched);
-                    thread::scope(|scope| {
-                        let one = scope.spawn(|| cache.get(&single));
-                        let other = scope.spawn(|| cache.get_many(&[5, 3]));
-                        let many = cache.get_many(keys).unwrap();
-                        assert!(many.into_iter().eq(keys.iter().map(row)), "{keys:?} beside {single}");
-                        assert_eq!(one.join().unwrap().unwrap(), row(&single), "{single} beside {keys:?}");
-                        assert_eq!(other.join().unwrap().unwrap(), [Some(5), Some(12)]);
-                    });
-                }
+fn rows_and_their_parents_are_got_beside_single_gets() {
+    for single in (3..6).cycle().take(60) {
+        for keys in ORDERS {
+            for cache in caches(&parents(&CHAIN)) {
+                let (one, [many, other]) = at_once(&cache, single, keys, &[5, 3]);
+                assert_eq!(one.unwrap(), row(&single), "{single} beside {keys:?}");
+                let many = many.unwrap();
+                assert!(many.into_iter().eq(keys.iter().map(row)), "{keys:?} beside {single}");
+                assert_eq!(other.unwrap(), [Some(5), Some(12)], "beside {keys:?} and {single}");
             }
         }
     }
@@ -224,43 +161,24 @@ fn is_cycle(error: &LoadError) -> bool {
     false
 }
 
-#[tokio::test]
-async fn a_row_that_needs_itself_is_an_error() {
-    for make in [Rows::single, Rows::batched] {
-        let parents = parents(&LOOPS);
-        let cache = make(&parents);
-        for key in [3, 4, 5, 6] {
-            assert!(is_cycle(&cache.get(&key).await.unwrap_err()), "{key}");
-        }
-        for keys in [[7, 3], [3, 7], [4, 5], [6, 4]] {
-            assert!(is_cycle(&cache.get_many(&keys).await.unwrap_err()), "{keys:?}");
-            let (one, many, other) = tokio::join!(cache.get(&4), cache.get_many(&keys), cache.get_many(&[5, 6]));
-            for error in [one.unwrap_err(), many.unwrap_err(), other.unwrap_err()] {
-                assert!(is_cycle(&error), "{keys:?}: {error}");
-            }
-        }
-        assert_eq!(cache.get(&7).await.unwrap(), Some(15));
-        // It is not remembered.
-        *parents.lock().unwrap() = [None; KEYS];
-        for key in 3..7 {
-            assert_eq!(cache.get(&key).await.unwrap(), Some(key));
-        }
-    }
-}
-
 #[test]
-fn a_row_that_needs_itself_is_an_error_of_the_thread() {
-    for is_batched in [false, true] {
-        let parents = parents(&LOOPS);
-        let cache = BlockingRows::cache(&parents, is_batched);
+fn a_row_that_needs_itself_is_an_error() {
+    let loops = parents(&LOOPS);
+    for cache in caches(&loops) {
+        *loops.lock().unwrap() = *parents(&LOOPS).lock().unwrap();
         for key in [3, 4, 5, 6] {
             assert!(is_cycle(&cache.get(&key).unwrap_err()), "{key}");
         }
         for keys in [[7, 3], [3, 7], [4, 5], [6, 4]] {
             assert!(is_cycle(&cache.get_many(&keys).unwrap_err()), "{keys:?}");
+            let (one, many) = at_once(&cache, 4, &keys, &[5, 6]);
+            for error in many.map(Result::unwrap_err).iter().chain([&one.unwrap_err()]) {
+                assert!(is_cycle(error), "{keys:?}: {error}");
+            }
         }
         assert_eq!(cache.get(&7).unwrap(), Some(15));
-        *parents.lock().unwrap() = [None; KEYS];
+        // It is not remembered.
+        *loops.lock().unwrap() = [None; KEYS];
         for key in 3..7 {
             assert_eq!(cache.get(&key).unwrap(), Some(key));
         }
@@ -268,26 +186,6 @@ fn a_row_that_needs_itself_is_an_error_of_the_thread() {
 }
 
 /// Two loads that nobody nested: each gets the other's key once both have begun.
-#[tokio::test]
-async fn two_loads_that_need_each_other_end() {
-    let cache: Arc<OnceLock<Cache>> = Arc::default();
-    let both = Arc::new(tokio::sync::Barrier::new(2));
-    let read = {
-        let cache = Arc::clone(&cache);
-        move |id: u64| {
-            let (cache, both) = (Arc::clone(&cache), Arc::clone(&both));
-            async move {
-                both.wait().await;
-                cache.get().unwrap().get(&(7 - id)).await
-            }
-        }
-    };
-    let cache = cache.get_or_init(|| builder().build(read).unwrap());
-    cache.insert_batch(&[3, 4]);
-    let (three, four) = tokio::join!(cache.get(&3), cache.get(&4));
-    assert!(is_cycle(&three.unwrap_err()) && is_cycle(&four.unwrap_err()));
-}
-
 #[test]
 fn two_threads_whose_loads_need_each_other_end() {
     let cache: Arc<OnceLock<Blocking>> = Arc::default();
