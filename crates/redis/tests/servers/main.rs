@@ -27,3 +27,4 @@ mod redis_shared;
 mod redisbloom_module;
 mod rediscuckoo_module;
 mod redisson;
+mod warnings;

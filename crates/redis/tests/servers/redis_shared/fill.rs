@@ -3,12 +3,13 @@
 use super::{KEYS, NEVER, PATIENCE, builder, filter, insert, missing, node, sync};
 use crate::common::{number, wait_until};
 use crate::redis_server::{Redis, Server, ask, figure};
+use crate::warnings::Warnings;
 use lanebloom::ConcurrentBloom;
 use lanebloom_redis::shared::{Filled, SharedBuilder};
 use lanebloom_redis::{SharedBloom, SharedError};
 use std::convert::Infallible;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -163,34 +164,6 @@ fn a_set_survives_an_eviction() {
             closed == [true; 2]
         });
     }
-}
-
-/// The texts of the warnings of a thread.
-#[derive(Clone, Default)]
-struct Warnings(Arc<Mutex<Vec<String>>>);
-
-impl tracing::Subscriber for Warnings {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() == tracing::Level::WARN
-    }
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn event(&self, event: &tracing::Event<'_>) {
-        struct Texts(String);
-        impl tracing::field::Visit for Texts {
-            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-                self.0 += &format!("{field}={value:?} ");
-            }
-        }
-        let mut texts = Texts(String::new());
-        event.record(&mut texts);
-        self.0.lock().unwrap().push(texts.0);
-    }
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
 }
 
 /// A set without an expiry is safe from the policies named volatile; and who may not ask connects.
