@@ -9,16 +9,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 type Rows = Arc<Mutex<BTreeSet<u64>>>;
 
-/// The feed's next step.
-enum Told {
-    Written(u64),
-    Removed(u64),
-    Breaks,
-    Panics,
-}
+/// The next words of a feed. A blocking one panics with [`BUG`].
+type Told = Result<Change<u64>, &'static str>;
+
+const BREAKS: Told = Err("the connection broke");
+const BUG: &str = "a bug in the feed";
 
 /// A feed that waits for a permit before it listens, while other processes write.
 struct Script {
@@ -32,16 +31,13 @@ struct Script {
 fn script(rows: &Rows) -> (Script, Sender<()>, Sender<Told>) {
     let ((permit, permits), (tell, told)) = (mpsc::channel(), mpsc::channel());
     let (rows, listens) = (Arc::clone(rows), Arc::default());
-    (
-        Script {
-            rows,
-            permits,
-            told,
-            listens,
-        },
-        permit,
-        tell,
-    )
+    let feed = Script {
+        rows,
+        permits,
+        told,
+        listens,
+    };
+    (feed, permit, tell)
 }
 
 impl BlockingFeed<u64> for Script {
@@ -54,12 +50,9 @@ impl BlockingFeed<u64> for Script {
     }
 
     fn next(&mut self, timeout: Duration) -> Result<Change<u64>, BoxError> {
-        match self.told.recv_timeout(timeout)? {
-            Told::Written(id) => Ok(Change::Written(id)),
-            Told::Removed(id) => Ok(Change::Removed(id)),
-            Told::Breaks => Err("the connection broke".into()),
-            Told::Panics => panic!("a bug in the feed"),
-        }
+        let told = self.told.recv_timeout(timeout)?;
+        assert_ne!(told.as_ref().err(), Some(&BUG));
+        Ok(told?)
     }
 }
 
@@ -95,16 +88,16 @@ fn a_blocking_feed_is_followed_in_the_same_order() {
     assert_eq!((get(1), get(2), get(100)), (Some(1), Some(2), Some(100)));
     write(3);
     assert_eq!(get(3), None);
-    tell.send(Told::Written(3)).unwrap();
+    tell.send(Ok(Change::Written(3))).unwrap();
     until_blocking(|| get(3) == Some(3));
     // A miss that is remembered, and trusted while the feed tells.
     rows.lock().unwrap().remove(&3);
-    tell.send(Told::Removed(3)).unwrap();
+    tell.send(Ok(Change::Removed(3))).unwrap();
     until_blocking(|| get(3).is_none());
     let before = cache.stats();
     assert_eq!((get(3), cache.stats().since(&before).known_misses), (None, 1));
 
-    for (round, end) in [(1, Told::Breaks), (2, Told::Panics)] {
+    for (round, end) in [(1, BREAKS), (2, Err(BUG))] {
         tell.send(end).unwrap();
         until_blocking(|| !cache.is_ready());
         // Added again, and a new one.
@@ -118,7 +111,7 @@ fn a_blocking_feed_is_followed_in_the_same_order() {
         assert_eq!(found, [Some(3), Some(10 + round), Some(100 + round)]);
         assert!(cache.guard().check(&50).is_none());
         rows.lock().unwrap().remove(&3);
-        tell.send(Told::Removed(3)).unwrap();
+        tell.send(Ok(Change::Removed(3))).unwrap();
         until_blocking(|| get(3).is_none());
     }
     drop(tell);
@@ -146,7 +139,7 @@ fn a_rebuild_that_began_before_a_blocking_feed_listens_leaves_the_cache_open() {
         let rebuild = cache.rebuild_now(|keys| {
             read_early(keys)?;
             permit.send(())?;
-            tell.send(Told::Written(50))?;
+            tell.send(Ok(Change::Written(50)))?;
             until_blocking(|| cache.stats().inserted == 1 + round);
             Ok(())
         });
@@ -154,7 +147,7 @@ fn a_rebuild_that_began_before_a_blocking_feed_listens_leaves_the_cache_open() {
         assert_eq!(get(100 + round), Some(100 + round));
         until_blocking(|| cache.is_ready());
         assert_eq!((get(100 + round), get(60)), (Some(100 + round), None));
-        tell.send(Told::Breaks).unwrap();
+        tell.send(BREAKS).unwrap();
         until_blocking(|| !cache.is_ready());
     }
     following.stop();
@@ -162,18 +155,22 @@ fn a_rebuild_that_began_before_a_blocking_feed_listens_leaves_the_cache_open() {
     assert!(cache.is_ready());
 }
 
-/// A feed that tells nothing. Before it listens, another process writes.
-#[derive(Default)]
-struct Quiet(Rows);
+/// A feed that tells what it is sent. Before it listens, another process writes.
+pub(crate) struct Sent(Rows, UnboundedReceiver<Told>);
 
-impl Feed<u64> for Quiet {
+pub(crate) fn sent(rows: &Rows) -> (Sent, UnboundedSender<Told>) {
+    let (tell, told) = unbounded_channel();
+    (Sent(Arc::clone(rows), told), tell)
+}
+
+impl Feed<u64> for Sent {
     async fn listen(&mut self) -> Result<(), BoxError> {
         self.0.lock().unwrap().insert(100);
         Ok(())
     }
 
     async fn next(&mut self) -> Result<Change<u64>, BoxError> {
-        std::future::pending().await
+        Ok(self.1.recv().await.ok_or("closed")??)
     }
 }
 
@@ -184,7 +181,8 @@ async fn a_rebuild_between_follow_and_its_first_poll_leaves_the_cache_open() {
     let cache = builder().build(move |id| std::future::ready(loader(id))).unwrap();
     let mut blocking = source(&rows);
     let all = async move |keys: &mut Keys<'_, u64>| blocking(keys);
-    let following = cache.follow(Quiet(Arc::clone(&rows)), LONG, all);
+    let (feed, _tell) = sent(&rows);
+    let following = cache.follow(feed, LONG, all);
     let none = async |_: &mut Keys<'_, u64>| Ok(());
     cache.rebuild_now(none).await.unwrap();
     let following = tokio::spawn(following);
@@ -210,8 +208,8 @@ async fn a_feed_and_a_schedule_read_the_keys_once() {
                 source(keys)
             }
         };
-        let (tell, told) = tokio::sync::mpsc::unbounded_channel();
-        let following = cache.follow(Breaks(Arc::clone(&rows), told), LONG * 60 * 24, all());
+        let (feed, tell) = sent(&rows);
+        let following = cache.follow(feed, LONG * 60 * 24, all());
         let schedule = cache.rebuild_every(LONG * 60, all());
         let tasks = match follows_first {
             true => [tokio::spawn(infallible(following)), tokio::spawn(infallible(schedule))],
@@ -220,7 +218,7 @@ async fn a_feed_and_a_schedule_read_the_keys_once() {
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert!(cache.is_ready(), "{follows_first}");
         assert_eq!(reads.load(Ordering::Relaxed), 1, "{follows_first}");
-        tell.send(()).unwrap();
+        tell.send(BREAKS).unwrap();
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert!(cache.is_ready());
         assert_eq!(reads.load(Ordering::Relaxed), 2, "{follows_first}");
@@ -234,21 +232,6 @@ async fn a_feed_and_a_schedule_read_the_keys_once() {
 
 async fn infallible(task: impl Future<Output = Infallible>) {
     match task.await {}
-}
-
-/// A feed that breaks on a word. Before it listens, another process writes.
-struct Breaks(Rows, tokio::sync::mpsc::UnboundedReceiver<()>);
-
-impl Feed<u64> for Breaks {
-    async fn listen(&mut self) -> Result<(), BoxError> {
-        self.0.lock().unwrap().insert(100);
-        Ok(())
-    }
-
-    async fn next(&mut self) -> Result<Change<u64>, BoxError> {
-        let _ = self.1.recv().await;
-        Err("the connection broke".into())
-    }
 }
 
 /// The blocking twin.
@@ -282,7 +265,7 @@ fn a_blocking_feed_and_a_schedule_read_the_keys_once() {
     });
     rebuilt.unwrap();
     assert_eq!((cache.stats().rebuilds, cache.stats().failed_rebuilds), (2, 0));
-    tell.send(Told::Breaks).unwrap();
+    tell.send(BREAKS).unwrap();
     until_blocking(|| !cache.is_ready());
     schedule.stop();
     drop(tell);
@@ -325,26 +308,17 @@ async fn a_scheduled_rebuild_takes_one_that_is_running_for_its_own() {
 /// Changes go into both filters while a source keeps its thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_do_not_wait_for_a_source_that_does_not_yield() {
-    struct Queue(tokio::sync::mpsc::UnboundedReceiver<u64>);
-    impl Feed<u64> for Queue {
-        async fn listen(&mut self) -> Result<(), BoxError> {
-            Ok(())
-        }
-        async fn next(&mut self) -> Result<Change<u64>, BoxError> {
-            Ok(Change::Written(self.0.recv().await.ok_or("closed")?))
-        }
-    }
     let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     let cache = builder().build(read).unwrap();
-    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    let (feed, tell) = sent(&Rows::default());
     let of_source = cache.clone();
     let source = async move |keys: &mut Keys<'_, u64>| {
         let tell = tell.clone();
-        std::thread::spawn(move || tell.send(3));
+        std::thread::spawn(move || tell.send(Ok(Change::Written(3))));
         until_blocking(|| of_source.stats().inserted == 1);
         Ok(keys.insert_all([1, 2])?)
     };
-    let following = tokio::spawn(cache.follow(Queue(told), LONG, source));
+    let following = tokio::spawn(cache.follow(feed, LONG, source));
     until(|| cache.is_ready()).await;
     let admitted = [1, 2, 3, 4].map(|id| cache.guard().check(&id).is_some());
     assert_eq!(admitted, [true, true, true, false]);
@@ -397,7 +371,8 @@ async fn a_feed_that_breaks_opens_the_cache_before_the_source_yields() {
         seen.store(true, Ordering::Relaxed);
         Ok(keys.insert_all([1, 2])?)
     };
-    let following = tokio::spawn(cache.follow(Quiet::default(), Duration::from_millis(200), source));
+    let (feed, _tell) = sent(&Rows::default());
+    let following = tokio::spawn(cache.follow(feed, Duration::from_millis(200), source));
     until(|| is_open.load(Ordering::Relaxed)).await;
     following.abort();
 }
@@ -409,7 +384,8 @@ fn a_runtime_that_shuts_down_does_not_make_follow_panic() {
     let cache = builder().build(read).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
-    let mut following = Box::pin(cache.follow(Quiet::default(), LONG, all));
+    let (feed, _tell) = sent(&Rows::default());
+    let mut following = Box::pin(cache.follow(feed, LONG, all));
     runtime.block_on(async {
         tokio::select! {
             never = &mut following => match never {},
@@ -423,27 +399,14 @@ fn a_runtime_that_shuts_down_does_not_make_follow_panic() {
     }
 }
 
-/// Nobody tells any more.
-#[tokio::test]
-async fn a_cache_opens_when_its_feed_is_followed_no_more() {
-    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    let cache = builder().build(read).unwrap();
-    let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
-    let following = tokio::spawn(cache.follow(Quiet::default(), LONG, all));
-    until(|| cache.is_ready()).await;
-    assert_eq!(cache.get(&3).await.unwrap(), None);
-    following.abort();
-    assert!(following.await.is_err());
-    assert_eq!((cache.get(&3).await.unwrap(), cache.is_ready()), (Some(3), false));
-}
-
 /// A rebuild may take minutes. Made-up keys that come again do not read the store meanwhile.
 #[tokio::test]
 async fn misses_serve_once_a_feed_is_heard() {
     let read = async |_| Ok::<Option<u64>, Infallible>(None);
     let cache = builder().build(read).unwrap();
     let hangs = async |_: &mut Keys<'_, u64>| std::future::pending().await;
-    let following = tokio::spawn(cache.follow(Quiet::default(), LONG, hangs));
+    let (feed, _tell) = sent(&Rows::default());
+    let following = tokio::spawn(cache.follow(feed, LONG, hangs));
     while cache.stats().known_misses < 10 {
         assert_eq!(cache.get(&1).await.unwrap(), None);
         tokio::task::yield_now().await;

@@ -1,16 +1,15 @@
 //! A miss that was loaded while the filter could lack keys hides no row afterwards: the filter has
 //! the row, and nobody tells the cache. `model.rs` has such rows among its steps.
 
-use crate::common::limit_time;
-use crate::gets::{Cache, HOUR, builder, read, until};
+use crate::follow::sent;
+use crate::gets::{HOUR, builder, read, until, until_blocking};
 use lanebloom_guard::lanebloom::{ConcurrentBloom, CuckooFilter, Funnel, Sink, SipHash13, Statistics};
-use lanebloom_guard::{Equivalent, GuardFilter, future, sync};
+use lanebloom_guard::{CacheBuilder, Change, Equivalent, GuardFilter, Keys, future, sync};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
 /// A set that processes share. While it lags, it admits every key, as a `SharedBloom` does.
@@ -95,13 +94,10 @@ impl From<&Id> for u64 {
     }
 }
 
-type Shared = sync::GuardedCache<u64, u64, Set>;
-
-fn shared(rows: &Rows, set: &Set) -> Shared {
-    limit_time();
+fn shared(builder: CacheBuilder<u64, u64>, rows: &Rows, set: &Set) -> sync::GuardedCache<u64, u64, Set> {
     let of_cache = set.clone();
     let filter = move |_| Ok::<_, Infallible>(of_cache.clone());
-    let cache = Cache::builder().filter(filter).build_blocking(rows.read()).unwrap();
+    let cache = builder.filter(filter).build_blocking(rows.read()).unwrap();
     cache.mark_ready();
     cache
 }
@@ -110,7 +106,7 @@ fn shared(rows: &Rows, set: &Set) -> Shared {
 #[test]
 fn a_miss_of_a_closed_shared_filter_is_remembered() {
     let (rows, set) = (Rows::default(), Set::new());
-    let cache = shared(&rows, &set);
+    let cache = shared(builder(), &rows, &set);
     GuardFilter::insert(&set, &17u64); // a false positive
     assert_eq!([cache.get(&17).unwrap(), cache.get(&17).unwrap()], [None; 2]);
     assert_eq!((cache.stats().loads, cache.stats().known_misses), (1, 1));
@@ -123,21 +119,13 @@ fn a_miss_of_a_closed_shared_filter_is_remembered() {
 #[test]
 fn a_refresh_of_a_row_that_was_removed_while_the_filter_lagged_hides_no_later_row() {
     let (rows, set) = (Rows::default(), Set::new());
-    let (of_cache, loader) = (set.clone(), rows.read());
-    let filter = move |_| Ok::<_, Infallible>(of_cache.clone());
-    let builder = Cache::builder().filter(filter).refresh_after_write(Duration::ZERO);
-    let cache = builder.build_blocking(loader).unwrap();
-    cache.mark_ready();
-    limit_time();
+    let cache = shared(builder().refresh_after_write(Duration::ZERO), &rows, &set);
     rows.add(17, &set);
     assert_eq!(cache.get(&17).unwrap(), Some(17));
     set.lags(true);
     rows.0.lock().unwrap().clear();
-    while cache.peek(&17).is_some() {
-        let _ = cache.get(&17).unwrap();
-        thread::yield_now();
-    }
-    assert_eq!(cache.get(&17).unwrap(), None);
+    assert_eq!(cache.get(&17).unwrap(), Some(17));
+    until_blocking(|| cache.peek(&17).is_none());
     set.lags(false);
     rows.add(17, &set);
     assert_eq!(cache.get(&17).unwrap(), Some(17));
@@ -148,24 +136,14 @@ fn a_refresh_of_a_row_that_was_removed_while_the_filter_lagged_hides_no_later_ro
 /// brings before the feed tells it.
 #[tokio::test]
 async fn a_feed_makes_up_for_a_shared_filter_that_lags() {
-    use lanebloom_guard::{BoxError, Change, Feed, Keys};
-    struct Told(tokio::sync::mpsc::UnboundedReceiver<u64>);
-    impl Feed<u64> for Told {
-        async fn listen(&mut self) -> Result<(), BoxError> {
-            Ok(())
-        }
-        async fn next(&mut self) -> Result<Change<u64>, BoxError> {
-            Ok(Change::Written(self.0.recv().await.ok_or("closed")?))
-        }
-    }
     let (rows, set) = (Rows::default(), Set::new());
     let (of_cache, loader) = (set.clone(), rows.read());
     let filter = move |_| Ok::<_, Infallible>(of_cache.clone());
     let cache: future::GuardedCache<u64, u64, Set> =
         builder().filter(filter).build(move |id| ready(loader(id))).unwrap();
-    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    let (feed, tell) = sent(&Default::default());
     let none = async |_: &mut Keys<'_, u64>| Ok(());
-    let following = tokio::spawn(cache.follow(Told(told), HOUR, none));
+    let following = tokio::spawn(cache.follow(feed, HOUR, none));
     until(|| cache.is_ready()).await;
     set.lags(true);
     for _ in 0..2 {
@@ -173,7 +151,7 @@ async fn a_feed_makes_up_for_a_shared_filter_that_lags() {
     }
     assert_eq!((cache.stats().loads, cache.stats().known_misses), (1, 1));
     rows.add(17, &set);
-    tell.send(17).unwrap();
+    tell.send(Ok(Change::Written(17))).unwrap();
     until(|| cache.stats().inserted == 1).await;
     assert_eq!(cache.get(&17).await.unwrap(), Some(17));
 
@@ -195,6 +173,8 @@ async fn a_feed_makes_up_for_a_shared_filter_that_lags() {
     assert_eq!(cache.get(&19).await.unwrap(), None);
     following.abort();
     assert!(following.await.is_err());
+    // Nobody tells any more.
+    assert!(!cache.is_ready());
     rows.add(19, &set);
     set.lags(false);
     cache.mark_ready();

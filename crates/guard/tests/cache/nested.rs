@@ -119,7 +119,7 @@ fn a_row_and_its_parent_are_got_at_once() {
             }
         }
     }
-    // Each once, and in a batch what another load has got before.
+    // Each once, where single rows are read, and in a batch what another load has got before.
     for cache in caches(&parents(&CHAIN)).step_by(2) {
         cache.get_many(&[3, 4, 5]).unwrap();
         let stats = cache.stats();
