@@ -452,6 +452,7 @@ async fn one_process_fills_the_filter_from_the_source_of_its_rebuilds() {
     caches[1].insert(&7000);
     let mut admitted = 0;
     caches[1].guard().check_batch(&[0, 4999, 7000], |_, _| admitted += 1);
+    assert!([0, 4999, 7000].iter().all(|id| caches[1].guard().check(id).is_some()));
     assert_eq!(
         (admitted, caches[1].guard().is_open(), set.is_outgrown()),
         (3, false, false)
