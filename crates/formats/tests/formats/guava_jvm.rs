@@ -159,7 +159,7 @@ fn large_filters_agree_with_guava() {
     for mut guava in start_each("large_filters_agree_with_guava") {
         // More than 2 MiB, whatever the keys.
         const EXPECTED: usize = 3_000_000;
-        const KEYS: usize = 100_000;
+        const KEYS: usize = 50_000;
         assert_same(&mut guava, EXPECTED, 0.01, 3 * KEYS, |i| number(i) as i64);
         assert_same(&mut guava, EXPECTED, 1e-3, KEYS, |i| format!("{:024}", number(i)));
         assert_same(&mut guava, EXPECTED, 0.001, KEYS / 10, compound);
