@@ -454,7 +454,7 @@ impl Layout {
     }
 }
 
-/// The units of so many words.
+/// The number of units in `words` words.
 fn units(words: usize, unit: Unit) -> f64 {
     (64 * words / unit.bits()) as f64
 }

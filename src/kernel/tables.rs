@@ -37,7 +37,7 @@ macro_rules! of_words {
 type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>, &mut [bool]);
 type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>) -> u64;
 // (With the arguments of a batch in a struct, lookups by AVX2 and AVX-512 take up to 1.09 times as
-// long, on Zen 4: the compiler knows of arguments alone that references share no memory.)
+// long, on Zen 4: the compiler assumes only for arguments that references share no memory.)
 type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &Pattern, Prefetching, &[u64], &mut [u64]);
 type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &Pattern, Prefetching, &[u64], &mut [u64]);
 type Fill = unsafe fn(&mut OwnedRange<'_>, &Pattern, Prefetching, &[u64], &mut [u64]);

@@ -357,7 +357,7 @@ fn no_damage_of_any_other_kind_is_read() {
             let by_view = by_view(bytes[10], read).unwrap_or_else(|| (sample.by_slice)(read));
             [(sample.by_slice)(read), (sample.by_reader)(read, 1 << 20), by_view].map(|read| read.unwrap_err())
         };
-        // (No bytes are no deltas.)
+        // (Without bytes there are no deltas, and no error.)
         for len in (1..bytes.len()).filter(|len| len % 5 == 0 || bytes.len() - len < 200) {
             let needed = if len < sample.header() {
                 sample.header()

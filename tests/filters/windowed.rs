@@ -860,8 +860,8 @@ fn the_rate_is_measured_as_it_is_said() {
     }
 }
 
-/// The model of a filter whose generations have their share of so many keys. One that rotates when
-/// full does so before it has more.
+/// The model of a filter whose generations share its number of keys. One that rotates when full
+/// does so before it has more.
 #[test]
 fn the_rate_at_so_many_keys_is_that_of_all_generations() {
     let builder = WindowedBloom::builder().expected_keys(30_000);

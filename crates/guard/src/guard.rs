@@ -364,7 +364,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// [example above](Self#examples).
     ///
     /// If reads of the store can fail, use [`try_get_with`](Self::try_get_with). If they are
-    /// awaited, use [`get_with_async`](Self::get_with_async).
+    /// awaited, use [`check`](Self::check).
     pub fn get_with<Q: AsKey<K> + ?Sized, V>(&self, key: &Q, load: impl FnOnce() -> Option<V>) -> Option<V> {
         let admission = self.check(key)?;
         let value = load();
@@ -372,12 +372,23 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         value
     }
 
-    /// [`get_with`](Self::get_with) for a load that can fail. A failure is not recorded. The
-    /// example of [`get_with_async`](Self::get_with_async) calls it, too.
+    /// [`get_with`](Self::get_with) for a load that can fail. A failure is not recorded.
     ///
     /// # Errors
     ///
     /// Fails if `load` fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let guard = lanebloom_guard::CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// guard.insert("ann");
+    /// let load = || Err::<Option<u32>, _>("timeout");
+    /// assert_eq!(guard.try_get_with("ann", load), Err("timeout"));
+    /// assert_eq!(guard.try_get_with("eve", load), Ok(None));
+    /// assert_eq!((guard.stats().admitted, guard.stats().found), (1, 0));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
     pub fn try_get_with<Q: AsKey<K> + ?Sized, V, E>(
         &self,
         key: &Q,
@@ -391,65 +402,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         Ok(value)
     }
 
-    /// [`get_with`](Self::get_with) for a load that is awaited, in any runtime.
-    ///
-    /// If the future is dropped during the load, the key counts only as admitted.
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// # async fn read_row(key: &str) -> Option<usize> { Some(key.len()) }
-    /// # async fn get(guard: &CacheGuard<str>) {
-    /// let load = async || read_row("ann").await;
-    /// assert_eq!(guard.get_with_async("ann", load).await, Some(3));
-    /// let load = async || -> Option<usize> { unreachable!("turned away") };
-    /// assert_eq!(guard.get_with_async("eve", load).await, None);
-    /// let load = async || Err::<Option<u32>, _>("timeout");
-    /// assert_eq!(guard.try_get_with_async("ann", load).await, Err("timeout"));
-    /// let load = || Err::<Option<u32>, _>("timeout");
-    /// assert_eq!(guard.try_get_with("ann", load), Err("timeout"));
-    /// assert_eq!(guard.try_get_with("eve", load), Ok(None));
-    /// # }
-    /// # let guard = CacheGuard::with_capacity(1000, 0.01)?;
-    /// # guard.insert("ann");
-    /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    /// # assert!(std::pin::pin!(get(&guard)).poll(&mut context).is_ready());
-    /// # assert_eq!((guard.stats().admitted, guard.stats().found), (3, 1));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub async fn get_with_async<Q: AsKey<K> + ?Sized, V>(
-        &self,
-        key: &Q,
-        load: impl AsyncFnOnce() -> Option<V>,
-    ) -> Option<V> {
-        let admission = self.check(key)?;
-        let value = load().await;
-        admission.record(value.is_some());
-        value
-    }
-
-    /// [`get_with_async`](Self::get_with_async), whose example shows it, for a load that can fail.
-    /// A failure is not recorded.
-    ///
-    /// # Errors
-    ///
-    /// Fails if `load` fails.
-    pub async fn try_get_with_async<Q: AsKey<K> + ?Sized, V, E>(
-        &self,
-        key: &Q,
-        load: impl AsyncFnOnce() -> Result<Option<V>, E>,
-    ) -> Result<Option<V>, E> {
-        let Some(admission) = self.check(key) else {
-            return Ok(None);
-        };
-        let value = load().await?;
-        admission.record(value.is_some());
-        Ok(value)
-    }
-
     /// The first half of [`get_with`](Self::get_with). `None` turns the key away: it certainly does
     /// not exist. Otherwise read the store, and [record](Admission::record) whether it had the key.
-    /// An `await` may lie between the two halves.
+    /// An `await` may lie between the two halves. A key without a record counts as admitted only.
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;

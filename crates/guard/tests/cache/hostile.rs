@@ -87,7 +87,7 @@ fn a_clear_waits_for_nobody() {
     assert_eq!(cache.get(&20).unwrap(), Some(2000));
 }
 
-/// A key whose clone panics once, and whose `Eq` panics until it is mended, after so many calls.
+/// A key whose clone panics once. After some calls its `Eq` panics too, until it is mended.
 #[derive(Debug)]
 struct Fragile(u64, Arc<Fuses>);
 

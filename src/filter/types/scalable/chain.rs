@@ -748,7 +748,7 @@ fn no_room(theirs: &Bloom, why: NoLayer) -> IncompatibleError {
 }
 
 impl Scalable {
-    /// Fails if there can be no copy of a layer behind so many layers, which take `bytes`.
+    /// Fails if a copy of a layer has no place behind `layers` others, which take `bytes`.
     fn check_layer(&self, theirs: &Bloom, layers: usize, bytes: usize) -> Result<(), IncompatibleError> {
         if layers == self.entries.len() {
             return Err(no_room(theirs, NoLayer::Layers { limit: layers }));

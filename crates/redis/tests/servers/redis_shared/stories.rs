@@ -162,7 +162,7 @@ const STORIES: &[Story] = &[
     story(Kind::Set, "a generation that was filled and is not covers no loss of the one before", ONCE, "
         commit 9; 0 fills; 1 passes; 2 passes; 2 writes; 2 passes; 2 rebuilds 200; 2 wants; 2 passes; 2 reads; 2 reads; 2 reads; 2 reads; 2 reads; 2 passes;
         backup; 2 reads; 2 passes; 1 passes before 2 lose 0 & 3 2 passes & 3 2 passes & 4 lose 0; 1 is open"),
-    story(Kind::Set, "a chunk that all know to be lost is no loss that needs another generation", ONCE, "
+    story(Kind::Set, "a lost chunk that all know of needs no other generation", ONCE, "
         commit 9; 0 fills; 1 passes; delete :0; 2 passes; 2 rebuilds 200; delete :log; 0 passes; 0 is at 1"),
     story(Kind::Set, "a generation that is lost while a node comes to it is none", ONCE, "
         commit 9; 0 fills; 1 passes; backup; 1 rebuilds 200; 0 passes before 2 lose 0; 0 compared 1; 0 is closed; 0 is at 0"),
